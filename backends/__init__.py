@@ -1,0 +1,1 @@
+"""One module a runtime (CPU, CUDA, ROCm, XLA), and what they share."""

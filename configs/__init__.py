@@ -1,0 +1,1 @@
+"""Hydra groups: job, backend, measure, experiment, store, launcher and hardware."""

@@ -1,0 +1,1 @@
+"""The Streamlit dashboard: read-only views over stores."""

@@ -1,0 +1,1 @@
+"""The benchmark itself: plan, measure, judge and store.  Knows no framework, no GPU library and no web page."""

@@ -1,0 +1,49 @@
+"""What a running sweep tells whoever watches it (the progress display, a log, a test)."""
+
+from typing import NamedTuple
+
+from suite.case import Case
+from suite.rows import ResultRow
+
+
+class SweepStarted(NamedTuple):
+    """``total`` cases are planned, of which ``already_done`` were finished by an earlier attempt."""
+
+    run: str
+    total: int
+    already_done: int
+
+
+class PhaseStarted(NamedTuple):
+    """A case entered a phase: ``compile``, ``verify`` or ``measure``."""
+
+    slot: int
+    case: Case
+    phase: str
+
+
+class CaseFinished(NamedTuple):
+    """A case has been committed to the store.  ``remaining_s`` is the predicted time left, ``None`` when not known."""
+
+    row: ResultRow
+    done: int
+    total: int
+    remaining_s: float | None
+
+
+class WorkerRestarted(NamedTuple):
+    """A worker died or was killed and a new one takes over; ``reason`` is one line."""
+
+    slot: int
+    reason: str
+
+
+class SweepFinished(NamedTuple):
+    """All cases are stored, or the sweep stopped early; ``status`` as in ``RunInfo``."""
+
+    run: str
+    status: str
+    reason: str
+
+
+Event = SweepStarted | PhaseStarted | CaseFinished | WorkerRestarted | SweepFinished

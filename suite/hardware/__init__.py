@@ -1,0 +1,1 @@
+"""Spec sheets, device matching, and what fits on a device."""

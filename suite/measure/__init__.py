@@ -1,0 +1,1 @@
+"""The measuring room: regimes, the spine, stopping, statistics and checks."""

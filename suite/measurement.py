@@ -1,0 +1,151 @@
+"""What a worker hands back for one case: raw facts, no derived numbers.  It crosses the process boundary as JSON."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from suite.backend import Channel
+from suite.measure.samples import decode, encode
+from suite.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSet:
+    """Raw samples in the order they were taken; each of ``durations_ns`` covers ``launches`` launches.
+
+    ``boundaries`` are the indices at which a new batch (a round or a window) starts, 0 first.  At most 4,096 samples
+    are kept: every ``stride``-th of the ``count`` taken; ``sum_ns`` and ``min_ns`` are exact over all of them.
+    """
+
+    durations_ns: tuple[int, ...]
+    launches: int
+    method: str
+    resolution_s: float
+    count: int
+    sum_ns: int
+    min_ns: int
+    stride: int = 1
+    boundaries: tuple[int, ...] = (0,)
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "durations": base64.b64encode(encode(self.durations_ns)).decode(),
+            "launches": self.launches,
+            "method": self.method,
+            "resolution_s": self.resolution_s,
+            "count": self.count,
+            "sum_ns": self.sum_ns,
+            "min_ns": self.min_ns,
+            "stride": self.stride,
+            "boundaries": list(self.boundaries),
+            "details": dict(self.details),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(
+            durations_ns=tuple(decode(base64.b64decode(data["durations"]))),
+            boundaries=tuple(data["boundaries"]),
+            **{
+                name: data[name]
+                for name in ("launches", "method", "resolution_s", "count", "sum_ns", "min_ns", "stride", "details")
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One comparison with the reference: ``error_rel`` is norm(out - ref) / norm(ref) over the probed tiles.
+
+    ``projection_error`` is the largest relative error of a row's random projection over the whole output.
+    """
+
+    passed: bool
+    error_rel: float | None
+    tolerance: float
+    projection_error: float | None
+    unwritten: int
+    nonfinite: int
+    reason: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The end of one case in a worker.  Samples are present if and only if the case was timed.
+
+    ``interval_s`` is the 95 % interval of the median of one launch, as the stopping rule left it; ``steady`` is whether
+    the sustained regime settled (``None`` for burst).  ``phases_s`` says how long each phase took.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    execution: str = "native"
+    samples: SampleSet | None = None
+    interval_s: tuple[float, float] | None = None
+    converged: bool | None = None
+    steady: bool | None = None
+    contended: bool | None = None
+    check_before: Check | None = None
+    check_after: Check | None = None
+    telemetry: Mapping[str, Channel] = field(default_factory=dict)
+    description: Mapping[str, Any] = field(default_factory=dict)
+    phases_s: Mapping[str, float] = field(default_factory=dict)
+    peak_memory_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        timed = self.outcome in (Outcome.OK, Outcome.IMPOSSIBLE)
+        assert not timed or self.samples is not None, "a timed outcome needs its samples"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "outcome": self.outcome.value,
+            "reason": self.reason,
+            "execution": self.execution,
+            "samples": self.samples.to_json() if self.samples else None,
+            "interval_s": list(self.interval_s) if self.interval_s else None,
+            "converged": self.converged,
+            "steady": self.steady,
+            "contended": self.contended,
+            "check_before": self.check_before.to_json() if self.check_before else None,
+            "check_after": self.check_after.to_json() if self.check_after else None,
+            "telemetry": {name: channel._asdict() for name, channel in self.telemetry.items()},
+            "description": dict(self.description),
+            "phases_s": dict(self.phases_s),
+            "peak_memory_bytes": self.peak_memory_bytes,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        return cls(
+            outcome=Outcome(data["outcome"]),
+            samples=SampleSet.from_json(data["samples"]) if data["samples"] else None,
+            interval_s=tuple(data["interval_s"]) if data["interval_s"] else None,
+            check_before=Check.from_json(data["check_before"]) if data["check_before"] else None,
+            check_after=Check.from_json(data["check_after"]) if data["check_after"] else None,
+            telemetry={
+                name: Channel(c["unit"], tuple(c["times_s"]), tuple(c["values"]), c["unavailable"])
+                for name, c in data["telemetry"].items()
+            },
+            **{
+                name: data[name]
+                for name in (
+                    "reason",
+                    "execution",
+                    "converged",
+                    "steady",
+                    "contended",
+                    "description",
+                    "phases_s",
+                    "peak_memory_bytes",
+                )
+            },
+        )

@@ -1,0 +1,1 @@
+"""What is published: figures, HTML, Markdown, all pure functions of rows."""

@@ -1,0 +1,155 @@
+"""What every reading command, the dashboard and the report see of a store: runs, devices and result rows."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from suite.backend import DeviceInfo, Fact
+from suite.measurement import Measurement
+
+
+class Fractions(NamedTuple):
+    """Achieved rate over min(peak, intensity x bandwidth), 0 to 1, for each ceiling; ``None`` where it is not known."""
+
+    spec: float | None
+    boost: float | None
+    at_clock: float | None
+    empirical: float | None
+
+
+NO_FRACTIONS = Fractions(None, None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRow:
+    """One case of one run with its derived numbers.
+
+    ``run`` is the run's id, ``device`` the exact runtime name, ``device_uid`` the hash that recognises one chip, ``hardware``
+    the id of the matched spec sheet or ``None``.  Times are seconds for one launch; ``flop_s`` operations per second;
+    ``bytes_s`` compulsory bytes per second; ``energy_j`` joules per launch.  The fields from ``converged`` on are ``None``
+    when the case was not timed or the device does not offer the reading.
+    """
+
+    result_id: int
+    run: str
+    case_key: str
+    workload_key: str
+    job: str
+    implementation: str
+    backend: str
+    device: str
+    device_uid: str
+    device_slot: int
+    hardware: str | None
+    format: str
+    execution: str
+    params: dict[str, Any]
+    distribution: str
+    switches: dict[str, Any]
+    cache: str
+    load: str
+    dispatch: str
+    evidence: str
+    attempt: int
+    outcome: str
+    reason: str
+    finished_at: str
+    flops: int
+    compulsory_bytes: int
+    arithmetic_intensity: float
+    pipe: str | None
+    converged: bool | None = None
+    steady: bool | None = None
+    contended: bool | None = None
+    bound: str | None = None
+    method: str | None = None
+    count: int | None = None
+    p50_s: float | None = None
+    p05_s: float | None = None
+    p95_s: float | None = None
+    min_s: float | None = None
+    interval_s: tuple[float, float] | None = None
+    flop_s: float | None = None
+    bytes_s: float | None = None
+    fractions: Fractions = NO_FRACTIONS
+    clock_hz: float | None = None
+    energy_j: float | None = None
+    power_w: float | None = None
+    throttle: str | None = None
+    error_rel: float | None = None
+    tolerance: float | None = None
+
+    @property
+    def regime(self) -> str:
+        return f"{self.cache}/{self.load}/{self.dispatch}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The public JSON form: ``regime`` nested, fractions named."""
+        row = asdict(self)
+        row["regime"] = {name: row.pop(name) for name in ("cache", "load", "dispatch")}
+        row["fractions"] = self.fractions._asdict()
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """One run in a list of runs.
+
+    ``status`` is ``running``, ``complete``, ``interrupted`` or ``failed``; times are UTC in ISO 8601.
+    """
+
+    run: str
+    experiment: str
+    status: str
+    started_at: str
+    finished_at: str | None
+    planned: int
+    finished: int
+    argv: tuple[str, ...]
+    overrides: tuple[str, ...]
+    note: str
+    version: str
+    commit: str | None
+    dirty: bool | None
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRow:
+    """A device slot of a run: what the runtime reported, and the id of the spec sheet it was matched to, if any."""
+
+    slot: int
+    info: DeviceInfo
+    hardware: str | None
+    match_reason: str
+    spec: dict[str, Any] | None  # a spec that is no file of the catalogue: a CPU's derived one
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Empirical base figures of one device: bytes per second of read, copy and triad, seconds of an empty kernel.
+
+    ``None`` where it was not measured.  Copy counts bytes read plus written; triad three operands.
+    """
+
+    read_bytes_s: float | None = None
+    copy_bytes_s: float | None = None
+    triad_bytes_s: float | None = None
+    empty_device_s: float | None = None
+    empty_call_s: float | None = None
+
+    @property
+    def best_bytes_s(self) -> float | None:
+        """The empirical memory roof: the fastest of the three."""
+        known = [rate for rate in (self.read_bytes_s, self.copy_bytes_s, self.triad_bytes_s) if rate is not None]
+        return max(known, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultDetail:
+    """Everything kept of one result: its row and the raw measurement with samples and telemetry."""
+
+    row: ResultRow
+    measurement: Measurement
+    environment: Mapping[str, Mapping[str, Fact]]
+    log: str

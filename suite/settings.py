@@ -1,0 +1,117 @@
+"""Every setting of a run, as plain dataclasses: what the rest of the code sees once Hydra has composed it.
+
+Fields named ``*_s`` are seconds, ``*_bytes`` bytes; fractions are 0 to 1.  Values are checked by ``check()``, which
+raises ``UsageError`` naming the field, the value and the limit.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from suite.errors import UsageError
+
+
+@dataclass
+class DeadlineSettings:
+    """How long each phase of a case may take before its worker is killed and the case recorded as ``timeout``."""
+
+    start_s: float = 120.0
+    compile_s: float = 300.0
+    verify_s: float = 120.0
+    measure_s: float = 120.0
+
+
+@dataclass
+class MeasureSettings:
+    """How cases are measured.
+
+    ``target`` is the relative half-width of the 95 % interval of the median at which sampling stops; it never stops
+    before ``min_batches`` and ``min_time_s``, and always at ``max_time_s``.  ``interleave`` > 1 prepares the cases of one
+    workload together and measures them in that many alternating rounds.  ``regimes`` is ``standard`` (METHOD: cold +
+    device + sustained for each workload, burst and warm beside it where they tell something) or a list of
+    ``cache/load/dispatch`` labels.  ``max_burst_cases`` bounds how many workloads get a burst case beside the sustained one.
+    """
+
+    target: float = 0.005
+    min_batches: int = 20
+    min_time_s: float = 0.1
+    max_time_s: float = 10.0
+    interleave: int = 1
+    regimes: list[str] = field(default_factory=lambda: ["standard"])
+    max_burst_cases: int = 8
+    burst_windows: int = 5
+    burst_window_s: float = 0.02
+    burst_first_idle_s: float = 5.0
+    burst_idle_s: float = 1.0
+    steady_window_s: float = 0.5
+    steady_tolerance: float = 0.01
+    steady_timeout_s: float = 10.0
+    verify_tiles: int = 4
+    telemetry: bool = True
+    telemetry_period_s: float = 0.02
+    deadlines: DeadlineSettings = field(default_factory=DeadlineSettings)
+
+    def check(self) -> None:
+        """Refuse values that cannot be measured with."""
+        _positive("measure", self, "target", "min_time_s", "max_time_s", "min_batches", "interleave", "burst_windows")
+        _positive(
+            "measure", self, "burst_window_s", "steady_window_s", "steady_tolerance", "verify_tiles", "telemetry_period_s"
+        )
+        _positive("measure.deadlines", self.deadlines, "start_s", "compile_s", "verify_s", "measure_s")
+        if self.target >= 1:
+            raise UsageError(f"measure.target={self.target} is not below 1; it is a relative half-width, such as 0.005")
+        if self.max_time_s < self.min_time_s:
+            raise UsageError(f"measure.max_time_s={self.max_time_s} is below measure.min_time_s={self.min_time_s}")
+
+
+@dataclass
+class BackendSettings:
+    """Which runtime measures.  ``target`` is ``module:Class``; ``auto`` is resolved by a probe in a child process."""
+
+    name: str = "auto"
+    target: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class StoreSettings:
+    """Where results go: an SQLAlchemy URL or a plain path of an SQLite file."""
+
+    url: str = "roofbench.db"
+
+
+@dataclass
+class JobSettings:
+    """Base of every job's settings; each job adds its axes as lists that plan expands."""
+
+    name: str = ""
+
+
+@dataclass
+class RunConfig:
+    """One run.  ``jobs`` and ``backends`` map a name to its settings; ``device`` is an index, a list of them or ``all``.
+
+    ``hardware`` overrides the spec sheet a device is matched to.  ``oversize`` says what happens to a case that cannot
+    fit in the device's memory: ``refuse`` ends the command before anything runs, ``record`` stores it as
+    ``out_of_memory`` without running it.
+    """
+
+    jobs: dict[str, JobSettings] = field(default_factory=dict)
+    backends: dict[str, BackendSettings] = field(default_factory=dict)
+    measure: MeasureSettings = field(default_factory=MeasureSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    experiment: str = ""
+    device: Any = 0
+    hardware: str | None = None
+    oversize: str = "refuse"
+    max_cases: int | None = None
+    max_time_s: float | None = None
+    seed: int = 0
+    resume: str | None = None
+    note: str = ""
+
+
+def _positive(where: str, settings: object, *names: str) -> None:
+    for name in names:
+        value = getattr(settings, name)
+        if not value > 0:
+            raise UsageError(f"{where}.{name}={value} is not above 0")

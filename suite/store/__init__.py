@@ -1,0 +1,1 @@
+"""The store: tables, migrations, the one writer, and read-only queries."""

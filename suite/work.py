@@ -1,0 +1,55 @@
+"""How much a workload asks of a machine, counted from its definition and never from a device."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work model of one case; jobs compute it, backends never do.
+
+    ``flops`` are useful floating-point (or integer) operations, one fused multiply-add being two.
+    ``compulsory_bytes`` count each operand once: the roofline's bytes.
+    ``traffic_bytes`` is what the implementation is known to move when that is more (unfused chains).
+    ``pipe`` names the peak that applies, as in the hardware specs (``bf16``, ``fp8``, ``int8``, ``fp64`` ...);
+    ``None`` where no arithmetic is meant (a copy, an empty kernel).
+    """
+
+    flops: int
+    compulsory_bytes: int
+    pipe: str | None
+    traffic_bytes: int | None = None
+
+    @property
+    def arithmetic_intensity(self) -> float:
+        """FLOP per compulsory byte; 0 where nothing is moved."""
+        return self.flops / self.compulsory_bytes if self.compulsory_bytes else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "flops": self.flops,
+            "compulsory_bytes": self.compulsory_bytes,
+            "pipe": self.pipe,
+            "traffic_bytes": self.traffic_bytes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Device memory that a case needs, for plan's prediction and for choosing how many input sets rotate.
+
+    ``input_bytes`` and ``output_bytes`` are per input set; ``scratch_bytes`` is needed once, for the reference.
+    """
+
+    input_bytes: int
+    output_bytes: int
+    scratch_bytes: int
+
+    @property
+    def set_bytes(self) -> int:
+        """Bytes of one rotating input set, outputs included."""
+        return self.input_bytes + self.output_bytes
+
+    def total_bytes(self, sets: int) -> int:
+        """Bytes needed with ``sets`` rotating input sets."""
+        return self.set_bytes * sets + self.scratch_bytes
