@@ -4,15 +4,18 @@
 mechanism (memory, launches, clocks).  Nothing here imports a framework.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Protocol, Self
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from suite.case import Case
 from suite.outcome import Evidence, Outcome
+
+if TYPE_CHECKING:  # plan and the command line load this file, and numpy costs them a tenth of a second
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Fact(NamedTuple):
@@ -27,11 +30,11 @@ class Fact(NamedTuple):
     reason: str = ""
 
     @classmethod
-    def measured(cls, value: str | int | float | bool) -> "Fact":
+    def measured(cls, value: str | int | float | bool) -> Fact:
         return cls(value, "measured")
 
     @classmethod
-    def unavailable(cls, reason: str) -> "Fact":
+    def unavailable(cls, reason: str) -> Fact:
         return cls(None, "unavailable", reason)
 
 
@@ -41,8 +44,9 @@ class DeviceInfo:
 
     ``name`` is the exact runtime string, matched against the hardware table.  ``uid`` is a stable hash of the
     device's UUID (or of host and index where it has none), so that results of one chip are recognised without
-    publishing its serial.  ``partition`` is set when the device is a part of an accelerator (``MIG 1g.18gb``,
-    ``CPX``, ``GCD``); ``visible_units`` then counts the part's units.
+    publishing its serial.  ``partition`` is set when the device is a part of an accelerator (``MIG 1g.18gb``, ``CPX``,
+    ``GCD``); ``visible_units`` then counts the part's units.  ``cold_by`` is how this backend makes the cache cold:
+    ``rotation`` over input sets that together exceed it, or ``flush`` between launches.
     """
 
     backend: str
@@ -61,6 +65,7 @@ class DeviceInfo:
     partition: str | None = None
     isa: tuple[str, ...] = ()
     details: dict[str, str] = field(default_factory=dict)
+    cold_by: str = "rotation"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -1,21 +1,80 @@
 """Ceilings and every derived number, in one pure module.
 
-The store keeps samples, work counts and telemetry; what is computed from them (rates, fractions, bound) is computed
-here and nowhere else, and cached under ``FORMULAS_VERSION`` so that it can be rebuilt.
+The store keeps samples, work counts and telemetry; what is computed from them (rates, fractions, bound, verdict of the
+physical-limit gate) is computed here and nowhere else, and cached under ``FORMULAS_VERSION`` so that it can be rebuilt.
+
+    fraction = achieved rate / min(peak, arithmetic intensity x bandwidth)
+
+for each ceiling: ``spec`` (the vendor's dense peak), ``boost`` (units x operations per clock x the device's maximum
+clock), ``at_clock`` (the same at the clock measured on the device) and ``empirical`` (the best verified rate and
+bandwidth stored for this device).
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+from suite.backend import Channel, DeviceInfo
+from suite.case import Regime
+from suite.hardware.spec import HardwareSpec
+from suite.measure.statistics import median, quantile
+from suite.measurement import Measurement, SampleSet
+from suite.outcome import Bound, Outcome
+from suite.rows import Calibration
+from suite.work import Work
 
 FORMULAS_VERSION = 1
+NS = 1e-9
+PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much
+LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
+ENERGY_WINDOW_S = 2.0  # the energy counter steps every 100 ms: shorter windows read its steps
+
+
+class Ceilings(NamedTuple):
+    """What bounds one device: the facts its runtime reports, and its spec sheet where it was matched."""
+
+    info: DeviceInfo
+    spec: HardwareSpec | None
+
+    def peak_flop_s(self, pipe: str | None) -> float | None:
+        """The vendor's dense peak, operations per second."""
+        return self.spec.peak_flop_s(pipe) if self.spec and pipe else None
+
+    def boost_flop_s(self, pipe: str | None, clock_hz: float | None = None) -> float | None:
+        """The pipe's rate at ``clock_hz``, or at the device's maximum clock; ``None`` without a clock or a rate per clock."""
+        clock = clock_hz or self.info.max_clock_hz
+        return self.spec.boost_flop_s(pipe, clock) if self.spec and pipe and clock else None
+
+    @property
+    def bandwidth_bytes_s(self) -> float | None:
+        """The vendor's memory bandwidth."""
+        return self.spec.bandwidth_bytes_s if self.spec else None
+
+    @property
+    def llc_bytes(self) -> int | None:
+        """The last-level cache: what the device reports; on AMD the larger of report and sheet.
+
+        ROCm reports one die's L2 (4 MB on an MI300X), not the Infinity Cache behind it.
+        """
+        declared = self.spec.llc_bytes if self.spec else None
+        reported = self.info.llc_bytes
+        if self.info.backend == "rocm":
+            return max((size for size in (declared, reported) if size is not None), default=None)
+        return reported if reported is not None else declared
+
+
+class EmpiricalRoofs(NamedTuple):
+    """The best verified rate (operations per second) of a pipe and load, and the best measured bandwidth, of one device."""
+
+    peak_flop_s: float | None
+    bandwidth_bytes_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     """Derived numbers of one timed result, in SI units for one launch; ``None`` where it cannot be known.
 
-    ``fraction_*`` are achieved rate over min(peak, intensity x bandwidth) of that ceiling.  The empirical ceiling moves
-    as results are added, so its fraction is computed when rows are read, not kept here.
+    The empirical ceiling moves as results are added, so its fraction is computed when rows are read, not kept here.
     """
 
     formulas_version: int
@@ -39,3 +98,167 @@ class Summary:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def summarize(
+    measurement: Measurement, work: Work, regime: Regime, ceilings: Ceilings, calibration: Calibration
+) -> Summary | None:
+    """Derive everything a row shows from one measurement; ``None`` when it was not timed."""
+    samples = measurement.samples
+    if samples is None:
+        return None
+    times_s = launch_times_s(samples)
+    p50_s = median(times_s)
+    flop_s, bytes_s = work.flops / p50_s, work.compulsory_bytes / p50_s
+    clock_hz = mean(measurement.telemetry.get("device_clock"))
+    bandwidth = _memory_ceiling(ceilings, calibration, work, regime)
+
+    def share(peak_flop_s: float | None) -> float | None:
+        return fraction(flop_s, bytes_s, work.arithmetic_intensity, peak_flop_s, bandwidth)
+
+    return Summary(
+        formulas_version=FORMULAS_VERSION,
+        bound=bound(work, p50_s, regime, ceilings, calibration, clock_hz).value,
+        count=samples.count,
+        p50_s=p50_s,
+        p05_s=quantile(times_s, 0.05),
+        p95_s=quantile(times_s, 0.95),
+        min_s=samples.min_ns * NS / samples.launches,
+        interval_low_s=measurement.interval_s[0] if measurement.interval_s else None,
+        interval_high_s=measurement.interval_s[1] if measurement.interval_s else None,
+        flop_s=flop_s,
+        bytes_s=bytes_s,
+        fraction_spec=share(ceilings.peak_flop_s(work.pipe)),
+        fraction_boost=share(ceilings.boost_flop_s(work.pipe)),
+        fraction_at_clock=share(ceilings.boost_flop_s(work.pipe, clock_hz)) if clock_hz else None,
+        clock_hz=clock_hz,
+        energy_j=_energy_per_launch_j(measurement, samples, regime),
+        power_w=mean(measurement.telemetry.get("power")),
+        throttle=throttle(measurement.telemetry),
+    )
+
+
+def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regime) -> Measurement:
+    """Refuse what physics does not allow: an ``ok`` result above a declared limit becomes ``impossible``.
+
+    The rate limit is the pipe's at the clock measured, at the maximum clock without a counter, or the sheet's peak where no
+    rate per clock is known; the byte limit is the sheet's bandwidth, for cold results.  A derived (CPU) peak never refuses.
+    """
+    if measurement.outcome is not Outcome.OK or measurement.samples is None or ceilings.spec is None or ceilings.spec.derived:
+        return measurement
+    p50_s = median(launch_times_s(measurement.samples))
+    clock_hz = mean(measurement.telemetry.get("device_clock"))
+    limit_flop_s = ceilings.boost_flop_s(work.pipe, clock_hz) or ceilings.peak_flop_s(work.pipe)
+    reason = ""
+    if limit_flop_s and work.flops / p50_s > PHYSICAL_MARGIN * limit_flop_s:
+        reason = f"{work.flops / p50_s / 1e12:.4g} TFLOP/s is above the {work.pipe} limit of {limit_flop_s / 1e12:.4g}"
+    bandwidth = ceilings.bandwidth_bytes_s
+    if regime.cache == "cold" and bandwidth and work.compulsory_bytes / p50_s > PHYSICAL_MARGIN * bandwidth:
+        reason = f"{work.compulsory_bytes / p50_s / 1e9:.4g} GB/s cold is above the memory bandwidth of {bandwidth / 1e9:.4g}"
+    return replace(measurement, outcome=Outcome.IMPOSSIBLE, reason=reason) if reason else measurement
+
+
+def bound(
+    work: Work, p50_s: float, regime: Regime, ceilings: Ceilings, calibration: Calibration, clock_hz: float | None = None
+) -> Bound:
+    """The largest of a result's floors; ``launch`` when it takes under three empty-kernel times."""
+    empty_s = calibration.empty_call_s if regime.dispatch == "call" else calibration.empty_device_s
+    if empty_s is not None and p50_s < LAUNCH_MULTIPLE * empty_s:
+        return Bound.LAUNCH
+    compute_s, memory_s = floors_s(work, regime, ceilings, calibration, clock_hz)
+    if work.flops and compute_s is None:
+        return Bound.UNKNOWN
+    if memory_s is None:
+        return Bound.COMPUTE if work.flops else Bound.UNKNOWN
+    return Bound.MEMORY if memory_s >= (compute_s or 0.0) else Bound.COMPUTE
+
+
+def floors_s(
+    work: Work, regime: Regime, ceilings: Ceilings, calibration: Calibration, clock_hz: float | None = None
+) -> tuple[float | None, float | None]:
+    """Shortest possible time by arithmetic and by memory, seconds; ``None`` where the ceiling is unknown or does not apply."""
+    peak = (ceilings.boost_flop_s(work.pipe, clock_hz) if clock_hz else None) or ceilings.peak_flop_s(work.pipe)
+    bandwidth = _memory_ceiling(ceilings, calibration, work, regime)
+    return (
+        work.flops / peak if peak and work.flops else None,
+        work.compulsory_bytes / bandwidth if bandwidth and work.compulsory_bytes else None,
+    )
+
+
+def fraction(
+    flop_s: float, bytes_s: float, arithmetic_intensity: float, peak_flop_s: float | None, bandwidth_bytes_s: float | None
+) -> float | None:
+    """Achieved over attainable rate, 0 to 1; without arithmetic the share of bandwidth.
+
+    ``None`` without a peak; without a bandwidth (it is unknown, or the data sits in cache) the peak alone is the ceiling.
+    """
+    if not arithmetic_intensity:
+        return bytes_s / bandwidth_bytes_s if bandwidth_bytes_s and bytes_s else None
+    if not peak_flop_s:
+        return None
+    return flop_s / roof(peak_flop_s, bandwidth_bytes_s, [arithmetic_intensity])[0]
+
+
+def empirical_fraction(
+    row_flop_s: float, row_bytes_s: float, arithmetic_intensity: float, roofs: EmpiricalRoofs | None, in_cache: bool = False
+) -> float | None:
+    """The fraction of what this device has been seen to do; ``in_cache`` leaves its memory roof out."""
+    if roofs is None:
+        return None
+    bandwidth = None if in_cache else roofs.bandwidth_bytes_s
+    return fraction(row_flop_s, row_bytes_s, arithmetic_intensity, roofs.peak_flop_s, bandwidth)
+
+
+def in_cache(cache: str, compulsory_bytes: int, llc_bytes: int | None) -> bool:
+    """Whether a result's data stays in the last-level cache between launches, so that memory is not its ceiling."""
+    return cache == "warm" and llc_bytes is not None and compulsory_bytes <= llc_bytes
+
+
+def roof(peak_flop_s: float, bandwidth_bytes_s: float | None, intensities: Sequence[float]) -> list[float]:
+    """Attainable operations per second at each arithmetic intensity (FLOP per byte)."""
+    if bandwidth_bytes_s is None:
+        return [peak_flop_s for _ in intensities]
+    return [min(peak_flop_s, intensity * bandwidth_bytes_s) for intensity in intensities]
+
+
+def ridge_point(peak_flop_s: float, bandwidth_bytes_s: float) -> float:
+    """The arithmetic intensity (FLOP per byte) from which the peak, not the memory, is the ceiling."""
+    return peak_flop_s / bandwidth_bytes_s
+
+
+def launch_times_s(samples: SampleSet) -> list[float]:
+    """Seconds of one launch, for each kept sample."""
+    return [duration * NS / samples.launches for duration in samples.durations_ns]
+
+
+def mean(channel: Channel | None) -> float | None:
+    """Mean of a telemetry channel; ``None`` where it has no readings."""
+    return sum(channel.values) / len(channel.values) if channel is not None and channel.values else None
+
+
+def throttle(telemetry: Mapping[str, Channel]) -> str | None:
+    """Reasons that held the clock down and the share of readings that showed each; empty when none did, ``None`` when unread.
+
+    Each reason is a channel ``throttle.<reason>`` of zeros and ones.
+    """
+    shares = {name.removeprefix("throttle."): mean(c) for name, c in telemetry.items() if name.startswith("throttle.")}
+    if not any(share is not None for share in shares.values()):
+        return None
+    return ", ".join(f"{name} {share:.0%}" for name, share in sorted(shares.items()) if share)
+
+
+def _memory_ceiling(ceilings: Ceilings, calibration: Calibration, work: Work, regime: Regime) -> float | None:
+    """The sheet's bandwidth, or the calibrated one where no sheet declares it; ``None`` where the data sits in cache."""
+    if in_cache(regime.cache, work.compulsory_bytes, ceilings.llc_bytes):
+        return None
+    return ceilings.bandwidth_bytes_s or calibration.best_bytes_s
+
+
+def _energy_per_launch_j(measurement: Measurement, samples: SampleSet, regime: Regime) -> float | None:
+    """From the energy counter over a sustained window long enough to resolve its steps."""
+    energy = measurement.telemetry.get("energy")
+    if regime.load != "sustained" or energy is None or len(energy.values) < 2:
+        return None
+    if energy.times_s[-1] - energy.times_s[0] < ENERGY_WINDOW_S:
+        return None
+    return (energy.values[-1] - energy.values[0]) / (samples.count * samples.launches)

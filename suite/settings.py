@@ -25,16 +25,18 @@ class MeasureSettings:
     """How cases are measured.
 
     ``target`` is the relative half-width of the 95 % interval of the median at which sampling stops; it never stops
-    before ``min_batches`` and ``min_time_s``, and always at ``max_time_s``.  ``interleave`` > 1 prepares the cases of one
-    workload together and measures them in that many alternating rounds.  ``regimes`` is ``standard`` (METHOD: cold +
-    device + sustained for each workload, burst and warm beside it where they tell something) or a list of
-    ``cache/load/dispatch`` labels.  ``max_burst_cases`` bounds how many workloads get a burst case beside the sustained one.
+    before ``min_batches`` and ``min_time_s``, and always at ``max_time_s``.  A sample lasts about ``sample_s`` or one
+    launch.  ``interleave`` > 1 prepares the cases of one workload together and measures them in that many alternating
+    rounds.  ``regimes`` is ``standard`` (cold + device + sustained for each workload, burst and warm beside it where they
+    tell something) or a list of ``cache/load/dispatch`` labels.  ``max_burst_cases`` bounds how many workloads get a burst
+    case beside the sustained one.
     """
 
     target: float = 0.005
     min_batches: int = 20
     min_time_s: float = 0.1
     max_time_s: float = 10.0
+    sample_s: float = 0.002
     interleave: int = 1
     regimes: list[str] = field(default_factory=lambda: ["standard"])
     max_burst_cases: int = 8
@@ -52,7 +54,9 @@ class MeasureSettings:
 
     def check(self) -> None:
         """Refuse values that cannot be measured with."""
-        _positive("measure", self, "target", "min_time_s", "max_time_s", "min_batches", "interleave", "burst_windows")
+        _positive(
+            "measure", self, "target", "min_time_s", "max_time_s", "sample_s", "min_batches", "interleave", "burst_windows"
+        )
         _positive(
             "measure", self, "burst_window_s", "steady_window_s", "steady_tolerance", "verify_tiles", "telemetry_period_s"
         )
@@ -92,7 +96,9 @@ class RunConfig:
 
     ``hardware`` overrides the spec sheet a device is matched to.  ``oversize`` says what happens to a case that cannot
     fit in the device's memory: ``refuse`` ends the command before anything runs, ``record`` stores it as
-    ``out_of_memory`` without running it.
+    ``out_of_memory`` without running it.  More than ``max_cases`` planned cases are refused; workloads whose single
+    launch takes longer than ``max_kernel_s`` even at the device's peak are left out of the plan, which says so; the sweep stops
+    after ``max_time_s`` and can be resumed.
     """
 
     jobs: dict[str, JobSettings] = field(default_factory=dict)
@@ -104,6 +110,7 @@ class RunConfig:
     hardware: str | None = None
     oversize: str = "refuse"
     max_cases: int | None = None
+    max_kernel_s: float | None = None
     max_time_s: float | None = None
     seed: int = 0
     resume: str | None = None

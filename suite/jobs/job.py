@@ -1,0 +1,49 @@
+"""The contract of a job: it names workloads, counts their work, and says how exact a right answer is."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from suite.case import Items, Workload
+from suite.settings import JobSettings
+from suite.work import Footprint, Work
+
+
+class Job(Protocol):
+    """One kind of kernel.  Stateless: everything is a pure function of settings or of a workload."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def method_version(self) -> int:
+        """Raised when a formula or the timing method changes: old results are then other cases."""
+        ...
+
+    @property
+    def settings_type(self) -> type[JobSettings]: ...
+
+    @property
+    def formats(self) -> tuple[str, ...]: ...
+
+    @property
+    def implementations(self) -> tuple[str, ...]: ...
+
+    def check(self, settings: Any) -> None:
+        """Raise ``UsageError`` for settings that name nothing measurable."""
+        ...
+
+    def workloads(self, settings: Any) -> Iterator[Workload]:
+        """Expand the axes, in a fixed order and without repeats."""
+        ...
+
+    def switches(self, settings: Any, workload: Workload) -> Items:
+        """The precision and library switches that are set explicitly for this workload."""
+        ...
+
+    def work(self, workload: Workload) -> Work: ...
+
+    def footprint(self, workload: Workload) -> Footprint: ...
+
+    def tolerance(self, workload: Workload, switches: Items) -> float:
+        """Largest acceptable norm(out - ref) / norm(ref); 0 where the result must be exact."""
+        ...

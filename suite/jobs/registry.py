@@ -1,0 +1,16 @@
+"""Which jobs there are.  A new job is one file beside this one and one line here; other packages use the entry-point group
+``roofbench.jobs``."""
+
+from suite.errors import UsageError, nearest
+from suite.jobs.calibration import CalibrationJob
+from suite.jobs.gemm import GemmJob
+from suite.jobs.job import Job
+
+JOBS: dict[str, Job] = {job.name: job for job in (GemmJob(), CalibrationJob())}
+
+
+def find(name: str) -> Job:
+    """Return a job by name; an unknown one is named with its nearest neighbour."""
+    if name not in JOBS:
+        raise UsageError(f"unknown job '{name}'{nearest(name, JOBS)}")
+    return JOBS[name]

@@ -1,0 +1,70 @@
+"""The load axis: short windows from idle, or sampling once clock and power have become steady."""
+
+import time
+from collections.abc import Callable
+
+from suite.backend import Sampler, Telemetry
+from suite.measure.regimes import Reading, settled
+from suite.measure.statistics import median
+from suite.settings import MeasureSettings
+
+NS = 1e-9
+CHUNKS_PER_WINDOW = 10  # readings that are averaged in one window of the steady-state detector
+BRIEF_SHARE = 0.5  # of a window: what a later round needs to bring back its own load after another kernel's turn
+
+
+def burst_windows(sampler: Sampler, settings: MeasureSettings, idle: Callable[[float], None] = time.sleep) -> list[list[int]]:
+    """Take windows of at most ``burst_window_s`` from idle; the first sample of each is dropped.
+
+    A sample that is longer than the window makes a window of its own, after the dropped one.
+    """
+    windows = []
+    for index in range(settings.burst_windows):
+        idle(settings.burst_first_idle_s if index == 0 else settings.burst_idle_s)
+        first = sampler.sample(1)[0]
+        left_s = settings.burst_window_s - first * NS
+        windows.append(list(sampler.sample(max(1, int(left_s / max(first * NS, 1e-9))))))
+    return windows
+
+
+def settle(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings, briefly: bool = False) -> bool:
+    """Run until two successive windows agree, or ``steady_timeout_s`` has passed; return whether they did.
+
+    ``briefly`` only restores the kernel's own load between alternating rounds.
+    """
+    if briefly:
+        _window(sampler, telemetry, settings.steady_window_s * BRIEF_SHARE)
+        return True
+    deadline = time.monotonic() + settings.steady_timeout_s
+    before = _window(sampler, telemetry, settings.steady_window_s)
+    while time.monotonic() < deadline:
+        after = _window(sampler, telemetry, settings.steady_window_s)
+        if settled(before, after, settings.steady_tolerance):
+            return True
+        before = after
+    return False
+
+
+def _window(sampler: Sampler, telemetry: Telemetry, seconds: float) -> Reading:
+    ends = time.monotonic() + seconds
+    count = 1
+    durations: list[int] = []
+    clocks: list[float] = []
+    powers: list[float] = []
+    while time.monotonic() < ends:
+        began = time.monotonic()
+        durations.extend(sampler.sample(count))
+        per_sample_s = max((time.monotonic() - began) / count, 1e-9)
+        count = max(1, int(seconds / CHUNKS_PER_WINDOW / per_sample_s))
+        _append(clocks, telemetry.now("sm_clock"))
+        _append(powers, telemetry.now("power"))
+    return Reading(median(durations) * NS / sampler.launches, _mean(clocks), _mean(powers))
+
+
+def _append(values: list[float], reading: float | None) -> None:
+    if reading is not None:
+        values.append(reading)
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

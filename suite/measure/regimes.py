@@ -1,0 +1,40 @@
+"""How many input sets a regime needs, and whether a load has become steady."""
+
+import math
+from typing import NamedTuple
+
+from suite.case import Regime
+from suite.work import Footprint
+
+COLD_ROTATION = 3  # rotating inputs must cover this many times the last-level cache before one is used again
+SETS_AT_MOST = 4096  # a captured graph has a node for each set; beyond this, capture takes longer than it tells
+
+
+def rotating_sets(regime: Regime, footprint: Footprint, llc_bytes: int | None, cold_by: str) -> int:
+    """How many input sets to allocate.
+
+    Warm, or flushed between launches: one.  Cold by rotation: enough that their bytes cover three times the last-level
+    cache, and at least two, so that no launch finds its own outputs.  An unknown cache counts as 256 MiB, the largest
+    among accelerators in the table.
+    """
+    if regime.cache == "warm" or cold_by == "flush":
+        return 1
+    covered = COLD_ROTATION * (llc_bytes if llc_bytes is not None else 256 * 2**20)
+    return min(SETS_AT_MOST, max(2, math.ceil(covered / max(footprint.set_bytes, 1)) + 1))
+
+
+class Reading(NamedTuple):
+    """Means over one window: seconds per launch, and clock (Hz) and power (W) where they are read."""
+
+    time_s: float
+    clock_hz: float | None
+    power_w: float | None
+
+
+def settled(before: Reading, after: Reading, tolerance: float) -> bool:
+    """Whether two successive windows agree in clock and power; in time where neither is read."""
+    pairs = [(before.clock_hz, after.clock_hz), (before.power_w, after.power_w)]
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not known:
+        known = [(before.time_s, after.time_s)]
+    return all(abs(b - a) <= tolerance * max(abs(a), abs(b)) for a, b in known)

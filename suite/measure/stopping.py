@@ -1,0 +1,75 @@
+"""When to stop sampling: an object that is fed samples and asked whether it is done."""
+
+from collections.abc import Sequence
+
+from suite.measure.statistics import Interval, median, median_interval
+
+LOOK_GROWTH = 1.5  # looking after every sample until it happens to be narrow would under-cover; looks are spaced geometrically
+
+
+class IntervalRule:
+    """Stops once the 95 % interval of the median is narrow enough, looking at geometrically spaced counts.
+
+    ``target`` is the relative half-width asked for.  Where the timer's resolution is coarser than that on one sample,
+    the resolution is the floor: no amount of sampling narrows it.  Times are seconds.
+    """
+
+    def __init__(self, target: float, min_samples: int, min_time_s: float, max_time_s: float, resolution_s: float) -> None:
+        self._target, self._min_samples = target, min_samples
+        self._min_time_s, self._max_time_s = min_time_s, max_time_s
+        self._resolution_s = resolution_s
+        self._samples: list[float] = []
+        self._total_s = 0.0
+        self._interval: Interval | None = None
+        self._looked_at = 0
+        self._satisfied = False
+
+    @property
+    def samples(self) -> Sequence[float]:
+        """Everything fed so far, in order."""
+        return self._samples
+
+    @property
+    def interval(self) -> Interval | None:
+        """The interval at the last look, per sample; ``None`` with fewer than two samples."""
+        return self._interval
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last look met the target."""
+        if self._interval is None:
+            return False
+        center = median(self._samples)
+        floor = self._resolution_s / center if center else 0.0
+        return self._interval.relative_half_width(center) <= max(self._target, floor)
+
+    def next_count(self) -> int:
+        """How many samples to take before looking again: at least one."""
+        if not self._samples:
+            return 1  # the first only tells how long one takes
+        per_sample_s = max(self._total_s / len(self._samples), 1e-9)
+        wanted = max(self._min_samples, int(self._min_time_s / per_sample_s) + 1, int(self._looked_at * LOOK_GROWTH))
+        affordable = int((self._max_time_s - self._total_s) / per_sample_s)
+        return max(1, min(wanted - len(self._samples), affordable))
+
+    def feed(self, durations_s: Sequence[float], elapsed_s: float) -> None:
+        """Add samples in the order taken; ``elapsed_s`` is the wall time they cost, untimed flushes included."""
+        self._samples.extend(durations_s)
+        self._total_s += elapsed_s
+        if self._ripe() or self.exhausted:
+            self._looked_at = len(self._samples)
+            self._interval = median_interval(self._samples) if len(self._samples) >= 2 else None
+            self._satisfied = self.converged
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the time allowed is used up."""
+        return self._total_s >= self._max_time_s
+
+    def done(self) -> bool:
+        """Whether sampling can stop: converged at a look, or out of time."""
+        return self._satisfied or self.exhausted
+
+    def _ripe(self) -> bool:
+        enough = len(self._samples) >= max(self._min_samples, int(self._looked_at * LOOK_GROWTH))
+        return enough and (sum(self._samples) >= self._min_time_s or self._total_s >= self._min_time_s)

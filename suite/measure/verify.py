@@ -1,0 +1,73 @@
+"""Whether an output is right: compared with a higher-precision reference on fresh data, over all of it.
+
+Two looks complement each other.  Sampled tiles in float64 give the error that is reported.  A random projection of
+every row (Freivalds' check) sees each element once, so that one unwritten or swapped tile anywhere shows, at the cost
+of a matrix-vector product.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suite.backend import Kernel, Observed, Probe, Reference
+from suite.measurement import Check
+
+TILE = 64
+# A row's projection is a sum of random signs times its errors: about normal.  Over 2^17 rows the largest of a correct
+# output stays under 4.6 standard deviations, and the tolerance is at least two of them.
+PROJECTION_ALLOWANCE = 4.0
+
+
+def probe(shape: tuple[int, int], set_index: int, tiles: int, seed: int) -> Probe:
+    """Choose ``tiles`` tiles by seed, the last corner always among them: partial tiles are where bounds go wrong."""
+    rows, columns = shape
+    height, width = min(TILE, rows), min(TILE, columns)
+    draw = random.Random(seed)
+    corners = [(draw.randint(0, rows - height), draw.randint(0, columns - width)) for _ in range(tiles - 1)]
+    corners.append((rows - height, columns - width))
+    return Probe(set_index, tuple((row, column, height, width) for row, column in corners), seed)
+
+
+def check(kernel: Kernel, probes: Sequence[Probe], tolerance: float) -> Check:
+    """Compare what stands in the outputs now with the reference; the worst probe decides."""
+    results = [judge(kernel.observe(each), kernel.reference(each), tolerance) for each in probes]
+    return next((result for result in results if not result.passed), max(results, key=lambda r: r.error_rel or 0.0))
+
+
+def judge(observed: Observed, reference: Reference, tolerance: float) -> Check:
+    """Decide one probe.  NaN and infinities fail, as does any element that was never written."""
+    if observed.unwritten or observed.nonfinite:
+        reason = f"{observed.unwritten} elements never written, {observed.nonfinite} NaN or infinite"
+        return Check(False, None, tolerance, None, observed.unwritten, observed.nonfinite, reason)
+    error = relative_error(_flat(observed.tiles), _flat(reference.tiles))
+    projected = projection_error(observed.projection, reference.projection)
+    allowed = PROJECTION_ALLOWANCE * tolerance
+    reason = ""
+    if not error <= tolerance:  # written so that NaN fails
+        reason = f"relative error {error:.3g} over sampled tiles is above the tolerance {tolerance:.3g}"
+    elif not projected <= allowed:
+        reason = f"a row's projection is off by {projected:.3g}, above {allowed:.3g}: wrong outside the sampled tiles"
+    return Check(not reason, error, tolerance, projected, 0, 0, reason)
+
+
+def relative_error(out: NDArray[np.float64], ref: NDArray[np.float64]) -> float:
+    """norm(out - ref) / norm(ref); the absolute norm where the reference is all zeros."""
+    scale = float(np.linalg.norm(ref))
+    difference = float(np.linalg.norm(out - ref))
+    return difference / scale if scale else difference
+
+
+def projection_error(out: NDArray[np.float64], ref: NDArray[np.float64]) -> float:
+    """Largest difference of a row's projection, relative to the row's own or the typical size, whichever is larger."""
+    if not ref.size:
+        return 0.0
+    typical = math.sqrt(float(np.mean(ref**2)))
+    scale = np.maximum(np.abs(ref), typical)
+    return float(np.max(np.abs(out - ref) / np.where(scale > 0, scale, 1.0)))
+
+
+def _flat(tiles: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.concatenate([tile.ravel() for tile in tiles]) if tiles else np.empty(0)

@@ -1,0 +1,249 @@
+"""RunConfig -> planned cases: pure, ordered, each with what it asks of the machine.
+
+Nothing here touches a device.  Facts about devices come in through the slots; where a slot has none, memory is not
+checked and no case is left out.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from suite.backend import DeviceInfo
+from suite.case import Case, Regime, Workload
+from suite.errors import UsageError
+from suite.hardware.catalogue import load
+from suite.hardware.match import match
+from suite.jobs.calibration import CalibrationJob, CalibrationSettings, working_set_bytes
+from suite.jobs.job import Job
+from suite.jobs.registry import find
+from suite.measure.regimes import rotating_sets
+from suite.outcome import Outcome
+from suite.planned import DeviceSlot, PlannedCase
+from suite.roofline import Ceilings, floors_s, ridge_point
+from suite.rows import Calibration
+from suite.settings import MeasureSettings, RunConfig
+from suite.work import Work
+
+COLD = Regime("cold", "sustained", "device")
+WARM = Regime("warm", "sustained", "device")
+CALL = Regime("warm", "sustained", "call")
+BURST = Regime("cold", "burst", "device")
+BURST_FLOOR_S = 100e-6  # shorter kernels do not hold a burst window's clock long enough to tell it from sustained
+MEMORY_SHARE = 0.92  # of a device's memory: context, allocator and library workspaces take the rest
+FLUSH_BYTES_S = 8e9  # what flushing a CPU's cache is assumed to run at, for predicting time only
+SETUP_S = 0.6  # compiling, filling and checking a small case, for predicting time only
+
+
+class Machine(NamedTuple):
+    """A slot with its ceilings; ``ceilings`` is ``None`` where no device facts are known."""
+
+    slot: DeviceSlot
+    ceilings: Ceilings | None
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """What cases may use."""
+        return int(self.slot.info.memory_bytes * MEMORY_SHARE) if self.slot.info else None
+
+
+def plan(config: RunConfig, slots: Sequence[DeviceSlot], calibrated: Collection[int] = ()) -> tuple[PlannedCase, ...]:
+    """Expand every axis on every slot, calibration first on slots that are not in ``calibrated``.
+
+    Raises ``UsageError`` for settings that name nothing measurable, for more than ``max_cases`` cases, and, with
+    ``oversize=refuse``, for a case that cannot fit in its device's memory.
+    """
+    config.measure.check()
+    machines = [Machine(slot, ceilings(slot.info, config.hardware)) for slot in slots]
+    cases = [case for machine in machines if machine.slot.slot not in calibrated for case in _calibration(machine, config)]
+    cases += _sweep(config, machines, first_cohort=len(cases))
+    if config.max_cases is not None and len(cases) > config.max_cases:
+        raise UsageError(
+            f"the plan has {len(cases)} cases, above max_cases={config.max_cases}; "
+            "shorten an axis (formats, shapes, regimes, devices) or raise max_cases"
+        )
+    if config.oversize == "refuse":
+        _refuse_oversize(cases, machines)
+    return tuple(cases)
+
+
+def ceilings(info: DeviceInfo | None, hardware: str | None) -> Ceilings | None:
+    """Ceilings of a device: of the sheet named by the user, else of the one its exact name matches."""
+    if info is None:
+        return None
+    return Ceilings(info, load(hardware) if hardware else match(info).spec)
+
+
+def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
+    """Workloads that ``max_kernel_s`` keeps out of the plan, as lines for people."""
+    lines = []
+    for machine in (Machine(slot, ceilings(slot.info, config.hardware)) for slot in slots):
+        for job, settings in _jobs(config):
+            for workload in job.workloads(settings):
+                floor_s = _floor_s(job.work(workload), machine)
+                if _too_long(floor_s, config):
+                    lines.append(
+                        f"{Case(workload, '', machine.slot.backend, COLD).title}: at least {floor_s:.3g} s a launch on "
+                        f"{machine.slot.backend}, above max_kernel_s={config.max_kernel_s}"
+                    )
+    return tuple(lines)
+
+
+def data_seed(seed: int, workload_key: str) -> int:
+    """The seed of a workload's data: the same for every implementation and device, so that they see the same numbers."""
+    return (int(workload_key, 16) ^ seed) & 0x7FFF_FFFF
+
+
+def _sweep(config: RunConfig, machines: Sequence[Machine], first_cohort: int) -> list[PlannedCase]:
+    cases: list[PlannedCase] = []
+    cohort = first_cohort
+    for job, settings in _jobs(config):
+        job.check(settings)
+        workloads = list(job.workloads(settings))
+        bursts = {machine.slot.slot: _burst_workloads(job, workloads, machine, config) for machine in machines}
+        for workload in workloads:
+            switches = job.switches(settings, workload)
+            groups: dict[Regime, list[PlannedCase]] = defaultdict(list)
+            for machine in machines:
+                if _too_long(_floor_s(job.work(workload), machine), config):
+                    continue
+                wants_burst = workload in bursts[machine.slot.slot]
+                for regime, implementation in _variants(config.measure, settings.implementations, wants_burst):
+                    case = Case(workload, implementation, machine.slot.backend, regime, switches, job.method_version)
+                    groups[regime].append(_planned(job, case, machine, config.measure))
+            for group in groups.values():
+                cases += [case._replace(cohort=cohort) for case in group]
+                cohort += 1
+    return cases
+
+
+def _variants(measure: MeasureSettings, implementations: Sequence[str], wants_burst: bool) -> Iterator[tuple[Regime, str]]:
+    """Every implementation cold and sustained (and burst, where it tells something); the first one warm beside it."""
+    for name in dict.fromkeys(measure.regimes):
+        if name != "standard":
+            yield from ((parse_regime(name), implementation) for implementation in implementations)
+            continue
+        yield from ((COLD, implementation) for implementation in implementations)
+        yield WARM, implementations[0]
+        if wants_burst:
+            yield from ((BURST, implementation) for implementation in implementations)
+
+
+def parse_regime(label: str) -> Regime:
+    """Read ``cache/load/dispatch``, as in ``cold/sustained/device``."""
+    axes = {"cache": ("cold", "warm"), "load": ("burst", "sustained"), "dispatch": ("device", "call")}
+    parts = label.split("/")
+    if len(parts) != 3:
+        raise UsageError(
+            f"regime '{label}' in measure.regimes is not cache/load/dispatch; write for instance cold/sustained/device"
+        )
+    for part, (axis, valid) in zip(parts, axes.items(), strict=True):
+        if part not in valid:
+            raise UsageError(f"regime '{label}' has {axis} '{part}'; choose from: {', '.join(valid)}")
+    return Regime(*parts)  # type: ignore[arg-type]  # checked against the literals just above
+
+
+def _burst_workloads(job: Job, workloads: Sequence[Workload], machine: Machine, config: RunConfig) -> set[Workload]:
+    """The workloads that get a burst case: compute-bound ones whose floor is long enough, the longest of each format first."""
+    if "standard" not in config.measure.regimes or machine.ceilings is None:
+        return set()
+    by_format: dict[str, list[tuple[float, Workload]]] = defaultdict(list)
+    for workload in workloads:
+        floor_s = _burst_floor_s(job.work(workload), machine.ceilings)
+        if floor_s > BURST_FLOOR_S and not _too_long(floor_s, config):
+            by_format[workload.format].append((floor_s, workload))
+    ranked = [sorted(group, key=lambda entry: -entry[0]) for group in by_format.values()]
+    turns = [(turn, workload) for group in ranked for turn, (_, workload) in enumerate(group)]
+    return {workload for _, workload in sorted(turns, key=lambda entry: entry[0])[: config.measure.max_burst_cases]}
+
+
+def _burst_floor_s(work: Work, limits: Ceilings) -> float:
+    """The compute floor where intensity is above the ridge, else 0."""
+    peak, bandwidth = limits.peak_flop_s(work.pipe), limits.bandwidth_bytes_s
+    if not peak or not bandwidth or work.arithmetic_intensity <= ridge_point(peak, bandwidth):
+        return 0.0
+    return work.flops / peak
+
+
+def _calibration(machine: Machine, config: RunConfig) -> Iterator[PlannedCase]:
+    job, info = CalibrationJob(), machine.slot.info
+    settings = CalibrationSettings()
+    if info is not None:
+        limits = machine.ceilings or Ceilings(info, None)
+        settings = replace(settings, bytes=working_set_bytes(info.memory_bytes, limits.llc_bytes, info.backend == "cpu"))
+    for workload in job.workloads(settings):
+        for regime in (WARM, CALL) if workload.param("op") == "empty" else (COLD,):
+            case = Case(workload, "library", machine.slot.backend, regime, (), job.method_version)
+            # The working set is many times the cache, so one set is cold by its size.
+            yield _planned(job, case, machine, config.measure, sets=1)
+
+
+def _planned(job: Job, case: Case, machine: Machine, measure: MeasureSettings, sets: int | None = None) -> PlannedCase:
+    info, limits = machine.slot.info, machine.ceilings
+    footprint, work = job.footprint(case.workload), job.work(case.workload)
+    llc_bytes = limits.llc_bytes if limits else None
+    if sets is None:
+        sets = rotating_sets(case.regime, footprint, llc_bytes, info.cold_by if info else "rotation")
+    needed = footprint.total_bytes(sets)
+    verdict, reason = None, ""
+    if machine.memory_bytes is not None and needed > machine.memory_bytes:
+        verdict = Outcome.OUT_OF_MEMORY
+        reason = (
+            f"needs {needed / 1e9:.4g} GB, predicted; {machine.memory_bytes / 1e9:.4g} GB of this device's memory is usable"
+        )
+    return PlannedCase(
+        slot=machine.slot.slot,
+        cohort=0,
+        case=case,
+        work=work,
+        tolerance=job.tolerance(case.workload, case.switches),
+        sets=sets,
+        memory_bytes=needed,
+        predicted_s=_predicted_s(work, case.regime, machine, measure) if verdict is None else 0.0,
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def _predicted_s(work: Work, regime: Regime, machine: Machine, measure: MeasureSettings) -> float:
+    """A rough wall time: enough for a time-left display, never stored."""
+    launch_s = 2 * (_floor_s(work, machine) or 0.0)
+    if regime.load == "burst":
+        idle_s = measure.burst_first_idle_s + (measure.burst_windows - 1) * measure.burst_idle_s
+        return SETUP_S + idle_s + measure.burst_windows * max(measure.burst_window_s, 2 * launch_s)
+    flush_s = 0.0
+    info = machine.slot.info
+    if regime.cache == "cold" and info is not None and info.cold_by == "flush":
+        flush_s = 2 * (info.llc_bytes or 0) / FLUSH_BYTES_S
+    samples_s = measure.min_batches * max(measure.sample_s, launch_s + flush_s)
+    return SETUP_S + 2 * measure.steady_window_s + max(measure.min_time_s, samples_s)
+
+
+def _floor_s(work: Work, machine: Machine) -> float | None:
+    if machine.ceilings is None:
+        return None
+    known = [floor for floor in floors_s(work, COLD, machine.ceilings, Calibration()) if floor is not None]
+    return max(known, default=None)
+
+
+def _too_long(floor_s: float | None, config: RunConfig) -> bool:
+    return config.max_kernel_s is not None and floor_s is not None and floor_s > config.max_kernel_s
+
+
+def _jobs(config: RunConfig) -> Iterator[tuple[Job, Any]]:
+    if not config.jobs:
+        raise UsageError("no job is selected; add for instance job=gemm")
+    for name, settings in config.jobs.items():
+        yield find(name), settings
+
+
+def _refuse_oversize(cases: Sequence[PlannedCase], machines: Sequence[Machine]) -> None:
+    names = {machine.slot.slot: machine.slot.info.name for machine in machines if machine.slot.info}
+    too_large = [case for case in cases if case.verdict is Outcome.OUT_OF_MEMORY]
+    if too_large:
+        first = too_large[0]
+        more = f" (and {len(too_large) - 1} more cases)" if len(too_large) > 1 else ""
+        raise UsageError(
+            f"{first.case.title} on {names[first.slot]} {first.reason}{more}; "
+            "choose smaller shapes, or oversize=record to store such cases as out_of_memory"
+        )

@@ -1,0 +1,39 @@
+import pytest
+
+from suite.case import Regime
+from suite.measure.regimes import Reading, rotating_sets, settled
+from suite.work import Footprint
+
+COLD = Regime("cold", "sustained", "device")
+WARM = Regime("warm", "sustained", "device")
+MIB = 2**20
+
+
+@pytest.mark.parametrize("set_mib", [0.0001, 1, 59, 60, 180, 400])
+def test_rotation_covers_three_caches_between_two_uses_of_a_set(set_mib):
+    """A rotation that is too small is warm, whatever it is called (flashinfer issue 4468)."""
+    footprint = Footprint(int(set_mib * MIB), 0, 0)
+    sets = rotating_sets(COLD, footprint, 60 * MIB, "rotation")
+    between = (sets - 1) * footprint.set_bytes
+    assert sets >= 2
+    assert between >= 3 * 60 * MIB or sets == 4096 or sets == 2
+
+
+def test_an_unknown_cache_counts_as_the_largest_one_known():
+    assert rotating_sets(COLD, Footprint(MIB, 0, 0), None, "rotation") > 3 * 256
+
+
+def test_warm_and_flushed_cases_need_one_set():
+    assert rotating_sets(WARM, Footprint(MIB, 0, 0), 60 * MIB, "rotation") == 1
+    assert rotating_sets(COLD, Footprint(MIB, 0, 0), 60 * MIB, "flush") == 1
+
+
+def test_clock_and_power_decide_where_they_are_read():
+    assert settled(Reading(1.0, 1400e6, 690.0), Reading(1.2, 1405e6, 691.0), 0.01)
+    assert not settled(Reading(1.0, 1400e6, 690.0), Reading(1.0, 1440e6, 691.0), 0.01)
+    assert not settled(Reading(1.0, 1400e6, 500.0), Reading(1.0, 1400e6, 600.0), 0.01)
+
+
+def test_time_decides_where_neither_is_read():
+    assert settled(Reading(1.0, None, None), Reading(1.005, None, None), 0.01)
+    assert not settled(Reading(1.0, None, None), Reading(1.05, None, None), 0.01)

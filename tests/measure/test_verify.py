@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from suite.backend import Observed, Reference
+from suite.measure.verify import judge, probe, projection_error, relative_error
+
+
+def product(m=256, n=512, k=128, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(m, k)) @ rng.normal(size=(k, n))
+
+
+def look(out, ref, tiles, tolerance, seed=3):
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], out.shape[1])
+    cuts = [(slice(r, r + h), slice(c, c + w)) for r, c, h, w in tiles]
+    observed = Observed(tuple(out[cut] for cut in cuts), 0, int(np.sum(~np.isfinite(out))), out @ signs)
+    return judge(observed, Reference(tuple(ref[cut] for cut in cuts), ref @ signs), tolerance)
+
+
+def test_rounding_passes_and_is_reported():
+    ref = product()
+    out = ref.astype(np.float16).astype(np.float64)
+    result = look(out, ref, probe(ref.shape, 0, 4, 1).tiles, tolerance=2 * 2.0**-11)
+    assert result.passed
+    assert 0 < result.error_rel < 2.0**-11
+
+
+def test_one_wrong_tile_outside_the_sampled_ones_is_found():
+    ref = product()
+    out = ref.copy()
+    out[0:32, 0:32] = product(seed=9)[0:32, 0:32]
+    corner = ((192, 448, 64, 64),)
+    result = look(out, ref, corner, tolerance=0.016)
+    assert not result.passed
+    assert "outside the sampled tiles" in result.reason
+
+
+def test_nan_and_unwritten_fail_even_where_no_tile_looks():
+    ref = product()
+    nan = ref.copy()
+    nan[3, 5] = np.nan
+    assert not look(nan, ref, ((192, 448, 64, 64),), 0.1).passed
+    unwritten = judge(Observed((ref,), 1, 0, np.empty(0)), Reference((ref,), np.empty(0)), 0.1)
+    assert not unwritten.passed
+    assert "1 elements never written" in unwritten.reason
+
+
+def test_integers_must_be_exact():
+    ref = np.arange(64.0).reshape(8, 8)
+    off_by_one = ref.copy()
+    off_by_one[0, 0] += 1
+    tiles = ((0, 0, 8, 8),)
+    assert look(ref, ref, tiles, 0.0).passed
+    assert not look(off_by_one, ref, tiles, 0.0).passed
+
+
+def test_a_zero_reference_is_compared_absolutely():
+    zeros = np.zeros((4, 4))
+    assert relative_error(zeros, zeros) == 0.0
+    assert relative_error(zeros + 1e-3, zeros) == pytest.approx(4e-3)
+    assert projection_error(np.array([0.0, 1e-3]), np.zeros(2)) == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (17, 33), (4096, 70)])
+def test_tiles_stay_inside_and_the_last_corner_is_always_looked_at(shape):
+    tiles = probe(shape, 0, 4, 99).tiles
+    assert len(tiles) == 4
+    assert all(r + h <= shape[0] and c + w <= shape[1] and r >= 0 and c >= 0 for r, c, h, w in tiles)
+    assert any(r + h == shape[0] and c + w == shape[1] for r, c, h, w in tiles)
+
+
+def test_tiles_follow_the_seed():
+    assert probe((999, 999), 0, 4, 1) == probe((999, 999), 0, 4, 1)
+    assert probe((999, 999), 0, 4, 1).tiles != probe((999, 999), 0, 4, 2).tiles
