@@ -1,7 +1,6 @@
 """The load axis: short windows from idle, or sampling once clock and power have become steady."""
 
 import time
-from collections.abc import Callable
 
 from suite.backend import Sampler, Telemetry
 from suite.measure.regimes import Reading, settled
@@ -13,14 +12,14 @@ CHUNKS_PER_WINDOW = 10  # readings that are averaged in one window of the steady
 BRIEF_SHARE = 0.5  # of a window: what a later round needs to bring back its own load after another kernel's turn
 
 
-def burst_windows(sampler: Sampler, settings: MeasureSettings, idle: Callable[[float], None] = time.sleep) -> list[list[int]]:
+def burst_windows(sampler: Sampler, settings: MeasureSettings) -> list[list[int]]:
     """Take windows of at most ``burst_window_s`` from idle; the first sample of each is dropped.
 
     A sample that is longer than the window makes a window of its own, after the dropped one.
     """
     windows = []
     for index in range(settings.burst_windows):
-        idle(settings.burst_first_idle_s if index == 0 else settings.burst_idle_s)
+        time.sleep(settings.burst_first_idle_s if index == 0 else settings.burst_idle_s)
         first = sampler.sample(1)[0]
         left_s = settings.burst_window_s - first * NS
         windows.append(list(sampler.sample(max(1, int(left_s / max(first * NS, 1e-9))))))
