@@ -1,0 +1,157 @@
+"""Plans for an H200 and for a CPU: what is measured, in which regime, and what is refused before anything runs."""
+
+import subprocess
+import sys
+
+import pytest
+
+from suite.backend import DeviceInfo
+from suite.errors import UsageError
+from suite.jobs.gemm import GemmSettings
+from suite.outcome import Outcome
+from suite.plan import data_seed, left_out, parse_regime, plan
+from suite.planned import DeviceSlot
+from suite.settings import MeasureSettings, RunConfig
+
+H200 = DeviceInfo(
+    "cuda", 0, "NVIDIA H200", "f" * 16, 150_754_820_096, architecture="sm_90", visible_units=132, max_clock_hz=1980e6,
+    llc_bytes=60 * 2**20, power_limit_w=700.0,
+)  # fmt: skip
+CPU = DeviceInfo(
+    "cpu", 0, "Some CPU", "c" * 16, 24 * 2**30, architecture="x86_64", visible_units=2, max_clock_hz=2.6e9,
+    llc_bytes=32 * 2**20, isa=("avx2", "fma", "avx512f"), cold_by="flush",
+)  # fmt: skip
+
+
+def slot(info, index=0):
+    return DeviceSlot(index, info.backend, f"backends.{info.backend}:X", info)
+
+
+def config(**kwargs):
+    measure = kwargs.pop("measure", MeasureSettings())
+    top = {name: kwargs.pop(name) for name in ("oversize", "max_cases", "max_kernel_s", "hardware") if name in kwargs}
+    return RunConfig(jobs={"gemm": GemmSettings(**kwargs)}, measure=measure, **top)
+
+
+def gemm(cases):
+    return [case for case in cases if case.case.workload.job == "gemm"]
+
+
+def test_calibration_comes_first_and_only_where_none_is_stored():
+    fresh = plan(config(formats=["bf16"]), [slot(H200)])
+    assert [dict(c.case.workload.params)["op"] for c in fresh[:5]] == ["read", "copy", "triad", "empty", "empty"]
+    assert {c.case.regime.dispatch for c in fresh[3:5]} == {"device", "call"}
+    assert all(c.case.workload.job == "gemm" for c in plan(config(formats=["bf16"]), [slot(H200)], calibrated={0}))
+
+
+def test_the_standard_profile_is_cold_and_warm_with_burst_where_it_tells_something():
+    cases = gemm(plan(config(formats=["bf16"], shapes=["8192", "1x8192x8192"]), [slot(H200)]))
+    labels = [(c.case.workload.param("m"), c.case.regime.label) for c in cases]
+    assert labels == [
+        (8192, "cold/sustained/device"),
+        (8192, "warm/sustained/device"),
+        (8192, "cold/burst/device"),
+        (1, "cold/sustained/device"),  # memory-bound: a burst would say nothing the clock decides
+        (1, "warm/sustained/device"),
+    ]
+
+
+def test_burst_cases_are_bounded_and_spread_over_the_formats():
+    shapes = ["16384", "12288", "8192"]
+    cases = plan(
+        config(formats=["bf16", "fp16", "fp8_e4m3"], shapes=shapes, measure=MeasureSettings(max_burst_cases=4)), [slot(H200)]
+    )
+    bursts = [c.case for c in cases if c.case.regime.load == "burst"]
+    assert len(bursts) == 4
+    assert {case.workload.format for case in bursts} == {"bf16", "fp16", "fp8_e4m3"}
+    assert max(case.workload.param("m") for case in bursts) == 16384
+
+
+def test_cold_rotates_over_three_caches_on_a_gpu_and_flushes_on_a_cpu():
+    on_gpu = gemm(plan(config(formats=["bf16"], shapes=["512"]), [slot(H200)]))[0]
+    on_cpu = gemm(plan(config(formats=["fp32"], shapes=["512"]), [slot(CPU)]))[0]
+    assert (on_gpu.sets - 1) * 3 * 512 * 512 * 2 >= 3 * 60 * 2**20
+    assert on_cpu.sets == 1
+
+
+def test_every_case_on_every_device_with_its_own_slot():
+    cases = plan(config(formats=["bf16", "fp32"], shapes=["512", "1024"]), [slot(H200, 0), slot(H200, 1)])
+    by_slot = [{c.case.key for c in cases if c.slot == index} for index in (0, 1)]
+    assert by_slot[0] == by_slot[1]
+    assert len(by_slot[0]) == len(cases) / 2
+
+
+def test_cohorts_hold_one_workload_in_one_regime():
+    cases = gemm(plan(config(formats=["bf16"], shapes=["512", "1024"]), [slot(H200, 0), slot(H200, 1)]))
+    for cohort in {c.cohort for c in cases}:
+        assert len({(c.case.workload, c.case.regime) for c in cases if c.cohort == cohort}) == 1
+    assert len({c.cohort for c in cases}) == len({(c.case.workload, c.case.regime) for c in cases})
+
+
+def test_case_keys_are_unique_and_stable():
+    cases = plan(config(shapes=["512", "1024"]), [slot(H200)])
+    assert len({c.case.key for c in cases}) == len(cases)
+    assert [c.case.key for c in cases] == [c.case.key for c in plan(config(shapes=["512", "1024"]), [slot(H200)])]
+
+
+def test_a_shape_over_memory_is_refused_with_need_limit_and_remedy():
+    with pytest.raises(UsageError) as error:
+        plan(config(formats=["bf16"], shapes=["300000"]), [slot(H200)])
+    message = str(error.value)
+    assert "300000x300000x300000" in message
+    assert "NVIDIA H200" in message
+    assert "GB" in message
+    assert "oversize=record" in message
+
+
+def test_oversize_can_be_recorded_instead():
+    cases = gemm(plan(config(formats=["bf16"], shapes=["300000", "512"], oversize="record"), [slot(H200)]))
+    verdicts = {c.case.workload.param("m"): c.verdict for c in cases}
+    assert verdicts == {300000: Outcome.OUT_OF_MEMORY, 512: None}
+
+
+def test_memory_is_not_checked_without_device_facts():
+    (case, *_) = gemm(plan(config(formats=["bf16"], shapes=["300000"]), [DeviceSlot(0, "cuda", "x:Y", None)]))
+    assert case.verdict is None
+
+
+def test_shapes_whose_floor_is_too_long_for_this_device_are_left_out_and_named():
+    settings = config(formats=["fp64"], shapes=["512", "16384"], max_kernel_s=0.2)
+    assert {c.case.workload.param("m") for c in gemm(plan(settings, [slot(CPU)]))} == {512}
+    assert {c.case.workload.param("m") for c in gemm(plan(settings, [slot(H200)]))} == {512, 16384}
+    lines = left_out(settings, [slot(CPU)])
+    assert len(lines) == 1
+    assert "16384x16384x16384" in lines[0]
+
+
+def test_more_cases_than_allowed_are_refused():
+    with pytest.raises(UsageError, match="max_cases=10"):
+        plan(config(shapes=["512", "1024"], max_cases=10), [slot(H200)])
+
+
+def test_no_job_and_unknown_hardware_are_refused():
+    with pytest.raises(UsageError, match="no job"):
+        plan(RunConfig(), [slot(H200)])
+    with pytest.raises(UsageError, match="nvidia-h200"):
+        plan(config(hardware="nvidia-h200-sxm5-141g"), [slot(H200)])
+
+
+@pytest.mark.parametrize(
+    ("label", "named"), [("cold", "cache/load/dispatch"), ("cold/hot/device", "'hot'"), ("cool/burst/call", "'cool'")]
+)
+def test_bad_regimes_are_named(label, named):
+    with pytest.raises(UsageError, match=named):
+        parse_regime(label)
+
+
+def test_data_is_the_same_for_every_implementation_and_moves_with_the_seed():
+    assert data_seed(0, "00ff00ff00ff00ff") == data_seed(0, "00ff00ff00ff00ff")
+    assert data_seed(0, "00ff00ff00ff00ff") != data_seed(1, "00ff00ff00ff00ff")
+    assert 0 <= data_seed(2**31, "ffffffffffffffff") < 2**31
+
+
+def test_planning_imports_no_framework_and_no_database():
+    heavy = "torch jax triton numpy sqlalchemy streamlit plotly hydra"
+    code = f"import sys, suite.plan; print([m for m in '{heavy}'.split() if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

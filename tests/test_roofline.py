@@ -1,0 +1,177 @@
+"""Ceilings, bounds and the physical-limit gate, on a real H200's facts and on a CPU's."""
+
+import pytest
+
+from suite.backend import Channel, DeviceInfo
+from suite.case import Regime
+from suite.hardware.catalogue import load
+from suite.hardware.match import match
+from suite.measurement import Measurement, SampleSet
+from suite.outcome import Bound, Outcome
+from suite.roofline import (
+    Ceilings,
+    EmpiricalRoofs,
+    bound,
+    empirical_fraction,
+    fraction,
+    in_cache,
+    judge,
+    ridge_point,
+    roof,
+    summarize,
+)
+from suite.rows import Calibration
+from suite.work import Work
+
+COLD = Regime("cold", "sustained", "device")
+WARM = Regime("warm", "sustained", "device")
+H200 = DeviceInfo("cuda", 0, "NVIDIA H200", "f" * 16, 150_754_820_096, "sm_90", 132, 1980e6, llc_bytes=60 * 2**20)
+SHEET = load("nvidia-h200-sxm5-141gb")
+LIMITS = Ceilings(H200, SHEET)
+CALIBRATION = Calibration(4.61e12, 4.30e12, 4.37e12, 1.0e-6, 1.1e-5)
+
+
+def gemm(size, bytes_each=2, pipe="bf16"):
+    return Work(2 * size**3, 3 * bytes_each * size**2, pipe)
+
+
+def timed(p50_s, telemetry=None, launches=1, count=4):
+    ns = round(p50_s * 1e9)
+    samples = SampleSet((ns,) * count, launches, "graph", 1e-9, count, ns * count, ns)
+    return Measurement(Outcome.OK, samples=samples, interval_s=(p50_s, p50_s), converged=True, telemetry=telemetry or {})
+
+
+def clock(hz):
+    return {"device_clock": Channel("Hz", (0.0,), (hz,))}
+
+
+def test_the_rate_moves_with_the_clock_and_the_fraction_at_the_clock_does_not():
+    """The same kernel at 1630 MHz and 1336 MHz: 808 and 666 TFLOP/s, both 0.92 of the peak at that clock."""
+    work = gemm(8192)
+    fast = summarize(timed(work.flops / 808e12, clock(1630e6)), work, COLD, LIMITS, CALIBRATION)
+    slow = summarize(timed(work.flops / 666e12, clock(1336e6)), work, COLD, LIMITS, CALIBRATION)
+    assert fast.fraction_spec == pytest.approx(808 / 989.5, rel=1e-3)
+    assert fast.fraction_boost == pytest.approx(808 / 1070.5, rel=1e-3)
+    assert fast.fraction_at_clock == pytest.approx(slow.fraction_at_clock, rel=0.01)
+    assert slow.fraction_spec < 0.85 * fast.fraction_spec
+
+
+def test_without_a_counter_there_is_no_fraction_at_the_clock():
+    work = gemm(8192)
+    summary = summarize(timed(1.6e-3), work, COLD, LIMITS, CALIBRATION)
+    assert summary.fraction_at_clock is None
+    assert summary.clock_hz is None
+
+
+def test_host_timed_figures_above_the_peak_are_refused():
+    """2,854 TFLOP/s from timing without a synchronisation (intel-xpu-backend-for-triton issue 470)."""
+    work = gemm(4096)
+    refused = judge(timed(work.flops / 2854e12), work, LIMITS, COLD)
+    assert refused.outcome is Outcome.IMPOSSIBLE
+    assert "bf16 limit of 1071" in refused.reason
+    assert judge(timed(work.flops / 900e12), work, LIMITS, COLD).outcome is Outcome.OK
+
+
+def test_the_limit_is_the_peak_at_the_clock_that_was_measured():
+    work = gemm(8192)
+    at_low_clock = judge(timed(work.flops / 900e12, clock(1336e6)), work, LIMITS, COLD)
+    assert at_low_clock.outcome is Outcome.IMPOSSIBLE
+
+
+def test_a_cold_result_above_the_memory_bandwidth_is_refused_and_a_warm_one_is_cache():
+    """5,019 GB/s on a card that has 1,434: inputs stayed in cache (TileGym issue 82)."""
+    work = Work(0, 30 * 2**20, None)
+    too_fast = timed(work.compulsory_bytes / 6e12)
+    assert judge(too_fast, work, LIMITS, COLD).outcome is Outcome.IMPOSSIBLE
+    assert judge(too_fast, work, LIMITS, WARM).outcome is Outcome.OK
+    assert summarize(too_fast, work, WARM, LIMITS, CALIBRATION).fraction_spec is None
+
+
+def test_a_derived_peak_never_refuses():
+    cpu = DeviceInfo("cpu", 0, "Some CPU", "c" * 16, 2**34, "x86_64", 2, 2.596e9, isa=("avx2", "fma", "avx512f"))
+    spec = match(cpu).spec
+    assert spec.derived
+    work = gemm(2048, 4, "fp32")
+    assert judge(timed(work.flops / 1e15), work, Ceilings(cpu, spec), COLD).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    ("work", "p50_s", "regime", "expected"),
+    [
+        (gemm(8192), 1.4e-3, COLD, Bound.COMPUTE),
+        (Work(2 * 8192 * 8192, 2 * 8192 * 8192, "bf16"), 3.2e-5, COLD, Bound.MEMORY),
+        (Work(2 * 8192 * 8192, 2 * 2048 * 4096, "bf16"), 3.2e-5, WARM, Bound.COMPUTE),  # cached: memory is no ceiling
+        (gemm(256), 2.5e-6, COLD, Bound.LAUNCH),
+        (Work(0, 4 * 2**30, None), 1e-3, COLD, Bound.MEMORY),
+        (Work(0, 0, None), 1e-6, WARM, Bound.LAUNCH),
+    ],
+)
+def test_bound_is_the_largest_floor(work, p50_s, regime, expected):
+    assert bound(work, p50_s, regime, LIMITS, CALIBRATION) is expected
+
+
+def test_launch_bound_uses_the_empty_kernel_of_its_own_dispatch():
+    call = Regime("warm", "sustained", "call")
+    work = gemm(1024)
+    assert bound(work, 2e-5, call, LIMITS, CALIBRATION) is Bound.LAUNCH
+    assert bound(work, 2e-5, COLD, LIMITS, CALIBRATION) is not Bound.LAUNCH
+
+
+def test_an_unknown_device_has_no_fractions_and_an_unknown_bound():
+    """An unknown name must not become some other chip's peak (OLMo-core issue 817: 105.7 % became 14.66 %)."""
+    b300 = Ceilings(DeviceInfo("cuda", 0, "Unheard Of 9000", "0" * 16, 2**37), None)
+    work = gemm(8192)
+    summary = summarize(timed(1e-3), work, COLD, b300, CALIBRATION)
+    assert (summary.fraction_spec, summary.fraction_boost, summary.fraction_at_clock) == (None, None, None)
+    assert summary.bound == "unknown"
+    assert summary.flop_s == pytest.approx(work.flops / 1e-3)
+
+
+def test_amd_takes_the_larger_of_report_and_sheet_for_the_cache():
+    """ROCm reports 4 MB of L2 on an MI300X, whose Infinity Cache is 256 MB (ROCm issue 4203)."""
+    info = DeviceInfo("rocm", 0, "AMD Instinct MI300X", "a" * 16, 192 * 2**30, "gfx942", llc_bytes=4 * 2**20)
+    assert Ceilings(info, load("amd-mi300x")).llc_bytes >= 256e6
+    assert LIMITS.llc_bytes == 60 * 2**20  # NVIDIA's own report outranks its sheet's 50
+
+
+def test_the_roof_bends_at_the_ridge():
+    ridge = ridge_point(989.5e12, 4.8e12)
+    assert ridge == pytest.approx(206.1, rel=1e-3)
+    low, at, high = roof(989.5e12, 4.8e12, [ridge / 2, ridge, ridge * 10])
+    assert (low, at, high) == pytest.approx((989.5e12 / 2, 989.5e12, 989.5e12))
+
+
+def test_memory_bound_work_is_judged_by_bandwidth():
+    work = Work(2 * 8192 * 8192, 2 * 8192 * 8192, "bf16")
+    bytes_s = 4.0e12
+    assert fraction(bytes_s * work.arithmetic_intensity, bytes_s, work.arithmetic_intensity, 989.5e12, 4.8e12) == pytest.approx(
+        4.0 / 4.8
+    )
+
+
+def test_empirical_fraction_leaves_memory_out_for_cached_data():
+    roofs = EmpiricalRoofs(800e12, 4.4e12)
+    assert empirical_fraction(400e12, 4.4e12, 90.0, roofs) == pytest.approx(400e12 / (90 * 4.4e12))
+    assert empirical_fraction(400e12, 4.4e12, 90.0, roofs, in_cache=True) == pytest.approx(0.5)
+    assert empirical_fraction(1.0, 1.0, 1.0, None) is None
+    assert in_cache("warm", 2**20, 60 * 2**20)
+    assert not in_cache("cold", 2**20, 60 * 2**20)
+    assert not in_cache("warm", 2**30, 60 * 2**20)
+
+
+def test_energy_needs_a_window_that_resolves_the_counter():
+    work = gemm(8192)
+    short = {"energy": Channel("J", (0.0, 0.5), (100.0, 450.0))}
+    long = {"energy": Channel("J", (0.0, 2.5), (100.0, 1850.0))}
+    assert summarize(timed(1e-3, short), work, COLD, LIMITS, CALIBRATION).energy_j is None
+    per_launch = summarize(timed(1e-3, long, launches=10, count=250), work, COLD, LIMITS, CALIBRATION).energy_j
+    assert per_launch == pytest.approx(1750 / 2500)
+
+
+def test_throttle_names_reasons_and_shares():
+    bits = {
+        "throttle.sw_power_cap": Channel("", (0.0, 1.0), (1.0, 0.0)),
+        "throttle.hw_slowdown": Channel("", (0.0, 1.0), (0.0, 0.0)),
+    }
+    assert summarize(timed(1e-3, bits), gemm(8192), COLD, LIMITS, CALIBRATION).throttle == "sw_power_cap 50%"
+    assert summarize(timed(1e-3), gemm(8192), COLD, LIMITS, CALIBRATION).throttle is None
