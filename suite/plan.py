@@ -14,6 +14,7 @@ from suite.case import Case, Regime, Workload
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
 from suite.hardware.match import match
+from suite.hardware.observed import with_reported
 from suite.jobs.calibration import CalibrationJob, CalibrationSettings, working_set_bytes
 from suite.jobs.job import Job
 from suite.jobs.registry import find
@@ -71,7 +72,7 @@ def ceilings(info: DeviceInfo | None, hardware: str | None) -> Ceilings | None:
     """Ceilings of a device: of the sheet named by the user, else of the one its exact name matches."""
     if info is None:
         return None
-    return Ceilings(info, load(hardware) if hardware else match(info).spec)
+    return Ceilings(info, with_reported(load(hardware), info) if hardware else match(info).spec)
 
 
 def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:

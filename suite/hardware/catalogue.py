@@ -1,0 +1,101 @@
+"""The files of ``configs/hardware`` and of folders that users add: which there are, and one of them as a spec."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from suite.errors import UsageError, nearest
+from suite.hardware.sheet import parse
+from suite.hardware.spec import HardwareSpec
+
+SUFFIX = ".yaml"
+
+
+def ids(extra: Sequence[Path] = ()) -> tuple[str, ...]:
+    """Names of all sheets, sorted; ``extra`` folders come beside the built-in one."""
+    return tuple(sorted(_files(extra)))
+
+
+def load(name: str, extra: Sequence[Path] = ()) -> HardwareSpec:
+    """One sheet by its id, by an exact device or product name, or by a run of the id's words (``mi300x``, ``t4``).
+
+    An id reads that one file.  A file in ``extra`` replaces the built-in one of the same id.  ``UsageError`` when the name is
+    unknown or fits several sheets, or when a file is broken.
+    """
+    files = _files(extra)
+    if name in files:
+        return _parse(files[name], name)
+    found = _by_name(name, extra) or _by_words(name, files)
+    if len(found) == 1:
+        return _parse(files[found[0]], found[0])
+    if found:
+        raise UsageError(f"hardware '{name}' could be any of {', '.join(found)}; name one of them")
+    raise UsageError(f"unknown hardware '{name}'{_nearest(name, files)}; `roofbench hardware` lists all {len(files)}")
+
+
+def all_specs(extra: Sequence[Path] = ()) -> tuple[HardwareSpec, ...]:
+    """Every sheet, sorted by id."""
+    return tuple(_parse(file, name) for name, file in sorted(_files(extra).items()))
+
+
+def builtin(folder: str) -> Path:
+    """A folder of the installed ``configs``."""
+    return Path(str(resources.files("configs"))) / folder
+
+
+def read_yaml(file: Path) -> Any:
+    """Load one YAML file; ``UsageError`` names the line that does not parse."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return yaml.load(file.read_text(encoding="utf-8"), loader)
+    except yaml.YAMLError as error:
+        raise UsageError(f"{file.name}: not valid YAML: {' '.join(str(error).split())}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file.name}: cannot be read: {error}") from error
+
+
+def yaml_files(folder: Path) -> dict[str, Path]:
+    """The YAML files of a folder by name without suffix."""
+    return {file.stem: file for file in folder.glob(f"*{SUFFIX}")}
+
+
+def _files(extra: Sequence[Path]) -> dict[str, Path]:
+    files = yaml_files(builtin("hardware"))
+    for folder in extra:
+        if not folder.is_dir():
+            raise UsageError(f"hardware folder '{folder}' is not a directory; give one that holds NAME.yaml files")
+        files |= yaml_files(folder)
+    return files
+
+
+@cache
+def _parse(file: Path, name: str) -> HardwareSpec:
+    spec = parse(read_yaml(file), file.name)
+    if spec.id != name:
+        raise UsageError(f"{file.name}: id is '{spec.id}'; it has to be the file's name, '{name}'")
+    return spec
+
+
+def _by_words(name: str, files: Iterable[str]) -> list[str]:
+    """Ids that hold the given words side by side: whole words only, so that ``b200`` is not in ``gb200``."""
+    words = f"-{'-'.join(name.casefold().split())}-"
+    return sorted(known for known in files if words in f"-{known}-")
+
+
+def _by_name(name: str, extra: Sequence[Path]) -> list[str]:
+    wanted = name.strip().casefold()
+    return [
+        spec.id
+        for spec in all_specs(extra)
+        if wanted in (spec.name.casefold(), *(string.casefold() for string in spec.device_names))
+    ]
+
+
+def _nearest(name: str, files: Iterable[str]) -> str:
+    """The closest id; never the list of all, which is too long for one line."""
+    suggestion = nearest(name.casefold(), files)
+    return suggestion if suggestion.startswith("; did you mean") else ""

@@ -1,0 +1,198 @@
+"""What an accelerator can do at most, as its maker declares it, in base units (FLOP/s, bytes, bytes/s, Hz, W).
+
+Every figure carries its source and confidence.  A matched spec also holds what the device reports of itself where that
+outranks the sheet: clocks, caches, unit counts and memory.  The sheet outranks the device for peak rates.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from suite.hardware.codec import from_plain, to_plain
+from suite.hardware.figure import NOT_FOUND, Figure, Figures, Source
+from suite.hardware.runtime import Runtime
+from suite.outcome import Evidence
+
+PIPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4", "int8", "int4")
+RATES = ("fp64", "fp64_tensor", "fp32", "fp32_matrix", "tf32", "fp16_vector", *PIPES[3:])
+# A matrix product runs on the matrix unit wherever the device has one for the type.
+MATRIX_FIRST = {"fp64": ("fp64_tensor", "fp64"), "fp32": ("fp32_matrix", "fp32")}
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """``boost_hz`` is the maximum; ``tensor_peak_hz`` the clock behind the published matrix peaks, where it is another."""
+
+    boost_hz: Figure = NOT_FOUND
+    base_hz: Figure = NOT_FOUND
+    tensor_peak_hz: Figure = NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """``visible_bytes`` is what a runtime shows of ``capacity_bytes``."""
+
+    type: str | None = None
+    bus_bits: int | None = None
+    capacity_bytes: Figure = NOT_FOUND
+    visible_bytes: Figure = NOT_FOUND
+    bandwidth_bytes_s: Figure = NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """``llc_bytes`` is a memory-side cache behind the L2 (AMD's Infinity Cache), ``on_chip_bytes`` are scratchpads by name."""
+
+    l2_bytes: Figure = NOT_FOUND
+    llc_bytes: Figure = NOT_FOUND
+    l1_per_unit_bytes: Figure = NOT_FOUND
+    shared_memory_per_unit_bytes: Figure = NOT_FOUND
+    registers_per_unit_bytes: Figure = NOT_FOUND
+    on_chip_bytes: Figures = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """Limits of one compute unit."""
+
+    warp_size: Figure = NOT_FOUND
+    max_warps_per_unit: Figure = NOT_FOUND
+    max_threads_per_unit: Figure = NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Bandwidth of the whole accelerator: all links, both directions together, and each direction alone."""
+
+    name: str | None = None
+    links: int | None = None
+    generation: int | None = None
+    lanes: int | None = None
+    bidirectional_bytes_s: Figure = NOT_FOUND
+    per_direction_bytes_s: Figure = NOT_FOUND
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A published peak against units x operations per clock x clock; ``circular`` where the clock came from that peak."""
+
+    pipe: str
+    units: float
+    ops_per_clock: float
+    clock: str
+    clock_hz: float | None
+    published_flop_s: float
+    circular: bool = False
+    reason: str = ""
+
+    @property
+    def computed_flop_s(self) -> float | None:
+        """``None`` where no clock is published."""
+        return None if self.clock_hz is None else self.units * self.ops_per_clock * self.clock_hz
+
+    @property
+    def mismatch(self) -> float | None:
+        """Computed over published, less 1."""
+        return None if self.computed_flop_s is None else self.computed_flop_s / self.published_flop_s - 1
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareSpec:
+    """One accelerator, or the part of one that ``part`` names.
+
+    ``units`` are compute units (SM, CU, TensorCore, core); ``peaks`` dense rates by name of ``RATES``; ``ops_per_clock`` the
+    same per unit and clock.  ``derived`` is true for a CPU, whose figures follow from cores, clock and vector width.
+    """
+
+    id: str
+    name: str
+    vendor: str
+    unit_name: str
+    units: Figure
+    memory: Memory
+    peaks: Figures
+    ops_per_clock: Figures = field(default_factory=dict)
+    clocks: Clocks = field(default_factory=Clocks)
+    caches: Caches = field(default_factory=Caches)
+    threads: Threads = field(default_factory=Threads)
+    runtime: Runtime = field(default_factory=Runtime)
+    interconnect: Link = field(default_factory=Link)
+    host_link: Link = field(default_factory=Link)
+    tdp_w: Figure = NOT_FOUND
+    measured_power_w: Figure = NOT_FOUND
+    peak_variants: Figures = field(default_factory=dict)
+    sparse_peaks: Figures = field(default_factory=dict)
+    checks: tuple[Check, ...] = ()
+    formats: tuple[str, ...] = ()
+    format_sources: tuple[Source, ...] = ()
+    architecture: str = ""
+    form_factor: str = ""
+    status: str = ""
+    unit_detail: str = ""
+    release: Figure = NOT_FOUND
+    notes: tuple[str, ...] = ()
+    part: str = ""
+    derived: bool = False
+    evidence: str = Evidence.DECLARED.value
+
+    def peak_flop_s(self, pipe: str) -> float | None:
+        """Dense rate of matrix products on ``pipe``, FLOP/s (operations for integers); ``None`` where none is declared."""
+        return self.peaks[self._rate(pipe)].value if self._rate(pipe) in self.peaks else None
+
+    def flop_per_clock(self, pipe: str) -> float | None:
+        """Operations per clock of the whole device on ``pipe``; ``None`` without a unit count or a rate per unit."""
+        rate = self.ops_per_clock.get(self._rate(pipe), NOT_FOUND).value
+        return None if rate is None or self.units.value is None else self.units.value * rate
+
+    def boost_flop_s(self, pipe: str, clock_hz: float) -> float | None:
+        """The rate of ``pipe`` if every unit ran at ``clock_hz``, FLOP/s."""
+        per_clock = self.flop_per_clock(pipe)
+        return None if per_clock is None else per_clock * clock_hz
+
+    @property
+    def bandwidth_bytes_s(self) -> float | None:
+        """Peak bandwidth of the device memory."""
+        return self.memory.bandwidth_bytes_s.value
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Device memory as a runtime shows it, or the capacity on the sheet."""
+        return _whole(self.memory.visible_bytes.value or self.memory.capacity_bytes.value)
+
+    @property
+    def llc_bytes(self) -> int | None:
+        """The last cache before the memory: the larger of L2 and memory-side cache."""
+        sizes = [figure.value for figure in (self.caches.l2_bytes, self.caches.llc_bytes) if figure.value is not None]
+        return _whole(max(sizes, default=None))
+
+    @property
+    def device_names(self) -> tuple[str, ...]:
+        """Exact runtime strings of this accelerator."""
+        return tuple(name.string for name in self.runtime.device_names)
+
+    @property
+    def title(self) -> str:
+        """Name for people, with the part where it is one."""
+        return f"{self.name} ({self.part})" if self.part else self.name
+
+    def to_json(self) -> dict[str, Any]:
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        spec: Self = from_plain(cls, data)
+        return spec
+
+    def _rate(self, pipe: str) -> str:
+        """The entry of ``peaks`` and ``ops_per_clock`` that a matrix product in ``pipe`` runs on."""
+        if pipe not in RATES:
+            raise ValueError(f"'{pipe}' is no pipe; pipes are {', '.join(RATES)}")
+        options = MATRIX_FIRST.get(pipe, (pipe,))
+        known = (rate for table in (self.peaks, self.ops_per_clock) for rate in options if table.get(rate, NOT_FOUND).value)
+        return next(known, options[-1])
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)

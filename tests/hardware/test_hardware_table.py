@@ -1,0 +1,86 @@
+"""What `roofbench hardware` prints."""
+
+import json
+
+import pytest
+
+from suite.hardware.catalogue import all_specs, load
+from suite.hardware.match import match
+from suite.hardware.spec import HardwareSpec
+from suite.hardware.table import detail_json, detail_lines, list_json, list_lines
+from tests.hardware.devices import device
+
+
+def test_the_list_has_a_line_for_each_sheet_with_its_figures() -> None:
+    lines = list_lines()
+    assert len(lines) == 1 + len(all_specs())
+    row = next(line for line in lines if line.startswith("nvidia-h200-sxm5-141gb"))
+    assert row.split() == [
+        "nvidia-h200-sxm5-141gb",
+        "132",
+        "SM",
+        "141",
+        "4800",
+        "989.5",
+        "1979",
+        "NVIDIA",
+        "H200",
+        "SXM5",
+        "141GB",
+    ]
+    assert "n/a" in next(line for line in lines if line.startswith("nvidia-a10g"))
+    name_columns = {line.index(spec.name) for line, spec in zip(lines[1:], all_specs(), strict=True) if spec.name in line}
+    assert len({len(line) - len(line.lstrip()) for line in lines}) == 1
+    assert name_columns
+
+
+def test_the_list_as_json_is_in_base_units() -> None:
+    rows = {row["id"]: row for row in json.loads(json.dumps(list_json(), allow_nan=False))}
+    assert rows["amd-mi300x"]["bf16_flop_s"] == 1307.4e12
+    assert rows["amd-mi300x"]["bandwidth_bytes_s"] == 5300e9
+    assert rows["nvidia-v100-sxm2-16gb"]["bf16_flop_s"] is None
+
+
+@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.id)
+def test_every_figure_is_shown_with_its_confidence_and_sources(spec: HardwareSpec) -> None:
+    lines = detail_lines(spec)
+    text, peaks = "\n".join(lines), lines[lines.index("dense peaks") :] if spec.peaks else []
+    for pipe, figure in spec.peaks.items():
+        line = next(line for line in peaks if line.startswith(f"  {pipe} "))
+        assert figure.confidence in line
+        assert "[" in line
+        assert figure.note in line
+        if figure.value is not None:
+            assert f"{figure.value / 1e12:.7g} TFLOP/s" in line
+    for source in {source for figure in spec.peaks.values() for source in figure.sources}:
+        assert source.title in text
+        assert (source.url or "") in text
+    for check in spec.checks:
+        assert check.reason in text
+    assert "what fits" in text
+    assert not any("\n" in line for line in detail_lines(spec))
+
+
+@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.id)
+def test_the_detail_as_json_holds_the_whole_sheet(spec: HardwareSpec) -> None:
+    data = json.loads(json.dumps(detail_json(spec), allow_nan=False))
+    assert HardwareSpec.from_json(data["hardware"]) == spec
+    assert data["peaks_flop_s"]["bf16"] == spec.peak_flop_s("bf16")
+    assert len(data["cross_check"]) == len(spec.checks)
+    assert set(data["fits"]["largest"]) == {"bf16", "fp8", "4-bit"}
+
+
+def test_a_reason_for_what_is_unknown_is_shown() -> None:
+    text = "\n".join(detail_lines(load("nvidia-a10g")))
+    assert "125 in Lightning" in text
+    assert "contradicted" in text
+
+
+def test_a_part_and_a_cpu_can_be_shown_too() -> None:
+    gcd = match(device("AMD Instinct MI250X", "rocm", 65520, visible_units=110)).spec
+    cpu = match(device("some CPU", "cpu", 8192, visible_units=2, max_clock_hz=2.5e9, isa=("avx2",))).spec
+    assert gcd is not None
+    assert cpu is not None
+    assert "(one GCD of 2)" in detail_lines(gcd)[0]
+    assert any("AVX2 with two 256-bit FMA units" in line for line in detail_lines(cpu))
+    assert detail_json(cpu)["hardware"]["derived"] is True
