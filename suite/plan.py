@@ -221,9 +221,13 @@ def _predicted_s(work: Work, regime: Regime, machine: Machine, measure: MeasureS
 
 
 def _floor_s(work: Work, machine: Machine) -> float | None:
-    if machine.ceilings is None:
+    """The shortest a launch can take.  A format without a peak here is emulated at best, and counts at the fp32 rate."""
+    limits = machine.ceilings
+    if limits is None:
         return None
-    known = [floor for floor in floors_s(work, COLD, machine.ceilings, Calibration()) if floor is not None]
+    if limits.peak_flop_s(work.pipe) is None:
+        work = replace(work, pipe="fp32")
+    known = [floor for floor in floors_s(work, COLD, limits, Calibration()) if floor is not None]
     return max(known, default=None)
 
 

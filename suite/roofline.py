@@ -111,10 +111,9 @@ def summarize(
     p50_s = median(times_s)
     flop_s, bytes_s = work.flops / p50_s, work.compulsory_bytes / p50_s
     clock_hz = mean(measurement.telemetry.get("device_clock"))
-    bandwidth = _memory_ceiling(ceilings, calibration, work, regime)
 
     def share(peak_flop_s: float | None) -> float | None:
-        return fraction(flop_s, bytes_s, work.arithmetic_intensity, peak_flop_s, bandwidth)
+        return _declared_fraction(work, p50_s, regime, ceilings, calibration, peak_flop_s)
 
     return Summary(
         formulas_version=FORMULAS_VERSION,
@@ -165,12 +164,12 @@ def bound(
     empty_s = calibration.empty_call_s if regime.dispatch == "call" else calibration.empty_device_s
     if empty_s is not None and p50_s < LAUNCH_MULTIPLE * empty_s:
         return Bound.LAUNCH
+    if not work.flops:
+        return Bound.MEMORY if work.compulsory_bytes else Bound.LAUNCH
     compute_s, memory_s = floors_s(work, regime, ceilings, calibration, clock_hz)
-    if work.flops and compute_s is None:
+    if compute_s is None:
         return Bound.UNKNOWN
-    if memory_s is None:
-        return Bound.COMPUTE if work.flops else Bound.UNKNOWN
-    return Bound.MEMORY if memory_s >= (compute_s or 0.0) else Bound.COMPUTE
+    return Bound.MEMORY if memory_s is not None and memory_s >= compute_s else Bound.COMPUTE
 
 
 def floors_s(
@@ -245,6 +244,19 @@ def throttle(telemetry: Mapping[str, Channel]) -> str | None:
     if not any(share is not None for share in shares.values()):
         return None
     return ", ".join(f"{name} {share:.0%}" for name, share in sorted(shares.items()) if share)
+
+
+def _declared_fraction(
+    work: Work, p50_s: float, regime: Regime, ceilings: Ceilings, calibration: Calibration, peak_flop_s: float | None
+) -> float | None:
+    """The fraction of a declared ceiling; ``None`` where memory is the ceiling and no sheet declares its bandwidth.
+
+    A CPU's sheet is derived and has no bandwidth: judging by the measured one would call a measurement a specification.
+    """
+    intensity, bandwidth = work.arithmetic_intensity, _memory_ceiling(ceilings, calibration, work, regime)
+    if bandwidth and not ceilings.bandwidth_bytes_s and intensity * bandwidth < (peak_flop_s or float("inf")):
+        return None
+    return fraction(work.flops / p50_s, work.compulsory_bytes / p50_s, intensity, peak_flop_s, bandwidth)
 
 
 def _memory_ceiling(ceilings: Ceilings, calibration: Calibration, work: Work, regime: Regime) -> float | None:

@@ -104,10 +104,23 @@ def test_a_derived_peak_never_refuses():
         (gemm(256), 2.5e-6, COLD, Bound.LAUNCH),
         (Work(0, 4 * 2**30, None), 1e-3, COLD, Bound.MEMORY),
         (Work(0, 0, None), 1e-6, WARM, Bound.LAUNCH),
+        (Work(0, 0, None), 1.0, WARM, Bound.LAUNCH),  # an empty kernel, before any is calibrated
     ],
 )
 def test_bound_is_the_largest_floor(work, p50_s, regime, expected):
     assert bound(work, p50_s, regime, LIMITS, CALIBRATION) is expected
+
+
+def test_a_cpu_is_judged_against_its_derived_peak_where_arithmetic_binds_and_not_where_memory_does():
+    cpu = DeviceInfo("cpu", 0, "Some CPU", "c" * 16, 2**34, "x86_64", 2, 2.5e9, isa=("avx2", "fma", "avx512f"))
+    limits, measured = Ceilings(cpu, match(cpu).spec), Calibration(read_bytes_s=14e9)
+    square, thin = gemm(2048, 4, "fp32"), Work(2 * 4096 * 4096, 4 * 4096 * 4096, "fp32")
+    assert summarize(timed(0.2), square, COLD, limits, measured).fraction_spec == pytest.approx(
+        square.flops / 0.2 / limits.peak_flop_s("fp32")
+    )
+    assert summarize(timed(0.02), thin, COLD, limits, measured).fraction_spec is None
+    assert summarize(timed(0.02), thin, COLD, limits, measured).bound == "memory"
+    assert summarize(timed(0.3), Work(0, 2**32, None), COLD, limits, measured).fraction_spec is None
 
 
 def test_launch_bound_uses_the_empty_kernel_of_its_own_dispatch():

@@ -124,6 +124,12 @@ def test_shapes_whose_floor_is_too_long_for_this_device_are_left_out_and_named()
     assert "16384x16384x16384" in lines[0]
 
 
+def test_a_format_without_a_peak_here_is_left_out_by_the_fp32_rate():
+    """fp8 on a CPU has no peak to go by, and would otherwise run for minutes."""
+    settings = config(formats=["fp8_e4m3"], shapes=["512", "16384"], max_kernel_s=0.2)
+    assert {c.case.workload.param("m") for c in gemm(plan(settings, [slot(CPU)]))} == {512}
+
+
 def test_more_cases_than_allowed_are_refused():
     with pytest.raises(UsageError, match="max_cases=10"):
         plan(config(shapes=["512", "1024"], max_cases=10), [slot(H200)])
