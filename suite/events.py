@@ -39,11 +39,15 @@ class WorkerRestarted(NamedTuple):
 
 
 class SweepFinished(NamedTuple):
-    """All cases are stored, or the sweep stopped early; ``status`` as in ``RunInfo``."""
+    """All cases are stored, or the sweep stopped early; ``status`` as in ``RunInfo``.
+
+    ``by_signal`` tells an interruption by the user from the polite end at ``max_time_s``.
+    """
 
     run: str
     status: str
     reason: str
+    by_signal: bool = False
 
 
 Event = SweepStarted | PhaseStarted | CaseFinished | WorkerRestarted | SweepFinished

@@ -1,0 +1,116 @@
+"""The command line: which command, its options, and how errors and interruptions end.
+
+Nothing heavy is imported here, so that ``--help`` and a misspelt option answer at once.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import NoReturn
+
+from suite.errors import RoofbenchError, UsageError, nearest
+
+COMMANDS = ("run", "plan", "devices", "show", "hardware", "dashboard", "report", "store")
+
+DESCRIPTION = """\
+Measure an accelerator against its own roofline: every number with its regime, verified, with its uncertainty.
+
+Start with `roofbench run`: it measures the best device it finds (the CPU if there is no other) for a few minutes,
+prints a table and keeps everything in ./roofbench.db. Look again with `roofbench show` or `roofbench dashboard`."""
+
+EPILOG = """\
+examples:
+  roofbench run                                    the quick experiment on the best device found
+  roofbench plan experiment=standard               what that would measure, and for how long
+  roofbench show --json | head                     the latest results as JSON rows
+
+settings are written key=value, as Hydra reads them; `roofbench run --info defaults` lists what they start from.
+
+the store is ./roofbench.db unless store.url=PATH (run, plan) or --store PATH (reading commands) says otherwise.
+
+exit status:
+  0    done
+  1    something failed on the way; what was measured before is kept
+  2    bad input: one line says what, nothing was run or created
+  3    the run is complete, and some cases ended incorrect, impossible, crashed, in a timeout or in an error
+  130  interrupted; `roofbench run resume=latest` goes on"""
+
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141  # what a shell reports for a process that SIGPIPE ended
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are ``UsageError``s and whose options cannot be abbreviated."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see `{self.prog} --help`")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; ``argv`` is without the program's name."""
+    try:
+        status = run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except RoofbenchError as error:
+        print(f"roofbench: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print("roofbench: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader is gone (head, less): what Python would still flush at exit goes nowhere instead of raising again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE_CLOSED
+    return status
+
+
+def run(argv: Sequence[str]) -> int:
+    """Parse and carry out one command; errors escape."""
+    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
+        raise UsageError(f"unknown command '{argv[0]}'{nearest(argv[0], COMMANDS)}")
+    parser, by_name = parsers()
+    args, extra = parser.parse_known_args(argv)
+    if args.command is None:
+        parser.print_help()
+        return 0
+    _take_scattered(args, extra, by_name[args.command])
+    return int(args.module.run(args))
+
+
+def parsers() -> tuple[Parser, dict[str, Parser]]:
+    """The top parser and one for each command."""
+    from suite import __version__
+
+    parser = Parser(prog="roofbench", description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument("--version", action="version", version=f"roofbench {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    by_name = {}
+    for name in COMMANDS:
+        module = import_module(f"suite.commands.{name}")
+        by_name[name] = commands.add_parser(
+            name, help=module.SUMMARY, description=f"{module.SUMMARY}\n\n{module.DETAIL}", epilog=_examples(module)
+        )
+        module.arguments(by_name[name])
+        by_name[name].set_defaults(module=module)
+    return parser, by_name
+
+
+def _examples(module: ModuleType) -> str:
+    return "examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.strip().splitlines())
+
+
+def _take_scattered(args: argparse.Namespace, extra: Sequence[str], parser: Parser) -> None:
+    """Overrides may stand before and after options; everything else that was not understood is refused."""
+    for text in extra:
+        if text.startswith("-") or not hasattr(args, "overrides"):
+            options = [option for action in parser._actions for option in action.option_strings]
+            what = "option" if text.startswith("-") else "argument"
+            raise UsageError(f"unknown {what} '{text}' for {parser.prog}{nearest(text.partition('=')[0], options)}")
+    if extra:
+        args.overrides.extend(extra)

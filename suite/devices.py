@@ -1,0 +1,132 @@
+"""From the backends and devices a run asks for to the ones this machine has.
+
+Backends are asked through ``suite.probe`` in child processes; nothing here loads a framework.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from suite.backend import DeviceInfo
+from suite.errors import DeviceNotFound, UsageError
+from suite.planned import DeviceSlot
+from suite.probe import ProbeResult, probe
+from suite.settings import BackendSettings, RunConfig
+
+Ask = Callable[[str, Mapping[str, Any]], ProbeResult]
+
+# What a loaded driver leaves in /dev.
+DEVICE_NODES = {"cuda": Path("/dev/nvidiactl"), "rocm": Path("/dev/kfd")}
+LIST = "`roofbench devices` lists what there is"
+
+
+class Resolved(NamedTuple):
+    """A configuration whose backends are named, with the device slots they stand for, in the order of the backends.
+
+    ``notes`` are lines for people: an accelerator that is here and was passed over.
+    """
+
+    config: RunConfig
+    slots: tuple[DeviceSlot, ...]
+    notes: tuple[str, ...] = ()
+
+
+def ask_backend(target: str, options: Mapping[str, Any]) -> ProbeResult:
+    """Probe a backend; one whose module is not installed is not worth a child process to find that out."""
+    module = target.partition(":")[0]
+    try:
+        found = find_spec(module)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        return ProbeResult((), f"its module {module} is not installed")
+    return probe(target, options)
+
+
+def resolve(config: RunConfig, ask: Ask = ask_backend) -> Resolved:
+    """Ask the backends for their devices and choose the wanted ones; ``auto`` becomes the first backend that has any.
+
+    Raises ``DeviceNotFound`` naming the backend and its reason where a backend has no device, or not the one asked for.
+    """
+    found, notes = _automatic(config.backends["auto"], ask) if "auto" in config.backends else _named(config.backends, ask)
+    chosen = [(backend, info) for backend, devices in found for info in choose(devices, config.device, backend.name)]
+    slots = tuple(DeviceSlot(slot, backend.name, backend.target or "", info) for slot, (backend, info) in enumerate(chosen))
+    return Resolved(replace(config, backends={backend.name: backend for backend, _ in found}), slots, notes)
+
+
+def candidates(backends: Mapping[str, BackendSettings]) -> dict[str, BackendSettings]:
+    """The backends that may be asked: those named, or what ``auto`` chooses from in its order of preference."""
+    if "auto" not in backends:
+        return dict(backends)
+    listed = backends["auto"].options.get("candidates", {})
+    return {name: one if isinstance(one, BackendSettings) else BackendSettings(**one) for name, one in listed.items()}
+
+
+class _Found(NamedTuple):
+    devices: list[tuple[BackendSettings, Sequence[DeviceInfo]]]
+    notes: tuple[str, ...] = ()
+
+
+def _named(backends: Mapping[str, BackendSettings], ask: Ask) -> _Found:
+    return _Found([(backend, _devices(backend, ask)) for backend in backends.values()])
+
+
+def _devices(backend: BackendSettings, ask: Ask) -> Sequence[DeviceInfo]:
+    result = ask(backend.target or "", backend.options)
+    if not result.devices:
+        raise DeviceNotFound(f"no device for backend '{backend.name}': {result.error or 'it finds none'}; {LIST}")
+    return result.devices
+
+
+def _automatic(auto: BackendSettings, ask: Ask) -> _Found:
+    reasons: dict[str, str] = {}
+    for backend in candidates({"auto": auto}).values():
+        result = ask(backend.target or "", backend.options)
+        if result.devices:
+            return _Found([(backend, result.devices)], tuple(_passed_over(reasons)))
+        reasons[backend.name] = result.error or "it finds no device"
+    tried = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    raise DeviceNotFound(f"no backend finds a device ({tried}); {LIST}")
+
+
+def _passed_over(reasons: Mapping[str, str]) -> Iterator[str]:
+    """An accelerator whose driver is loaded while its backend cannot use it is worth a line: the user means to measure it."""
+    for name, reason in reasons.items():
+        node = DEVICE_NODES.get(name)
+        if node is not None and node.exists():
+            yield f"{node} is here but backend {name} cannot use it, so another device is measured: {reason}"
+
+
+def choose(devices: Sequence[DeviceInfo], wanted: Any, backend: str) -> list[DeviceInfo]:
+    """The devices that ``device=`` means: an index, a list of them, ``all``, or a partition's name."""
+    if wanted == "all":
+        return list(devices)
+    return [_one(devices, each, backend) for each in (wanted if isinstance(wanted, list) else [wanted])]
+
+
+def _one(devices: Sequence[DeviceInfo], wanted: Any, backend: str) -> DeviceInfo:
+    if isinstance(wanted, str):
+        return _by_name(devices, wanted, backend)
+    for info in devices:
+        if info.index == wanted:
+            return info
+    indices = ", ".join(str(info.index) for info in devices)
+    raise DeviceNotFound(f"device={wanted} is not among the devices of backend '{backend}' ({indices}); {LIST}")
+
+
+def _by_name(devices: Sequence[DeviceInfo], wanted: str, backend: str) -> DeviceInfo:
+    matching = [info for info in devices if _plain(wanted) in (_plain(info.partition or ""), _plain(info.name))]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        indices = ", ".join(str(info.index) for info in matching)
+        raise UsageError(f"device={wanted} fits several devices of backend '{backend}'; choose by index: {indices}")
+    names = ", ".join(dict.fromkeys(info.partition or info.name for info in devices))
+    raise DeviceNotFound(f"device={wanted} is not among the devices of backend '{backend}' ({names}); {LIST}")
+
+
+def _plain(name: str) -> str:
+    """``MIG 1g.18gb``, ``MIG-1g.18gb`` and ``mig 1g.18gb`` are one name."""
+    return name.lower().replace("-", " ").strip()

@@ -1,0 +1,43 @@
+"""Ctrl-C and a request to terminate, turned into whatever ends a run in order."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def on_interrupt(act: Callable[[str], None]) -> Iterator[None]:
+    """Within the block the first of ``SIGNALS`` calls ``act`` with its name; a second one ends the process as it would have.
+
+    ``act`` runs inside the signal handler.  A signal that is ignored (``nohup``) stays so.  In a thread other than the main
+    one signals cannot be handled and nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    taken = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+
+    def restore() -> None:
+        for number in taken:
+            signal.signal(number, before[number])
+
+    def handle(number: int, _: FrameType | None) -> None:
+        restore()
+        act(signal.Signals(number).name)
+
+    for number in taken:
+        signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        restore()
+
+
+def leave(name: str) -> None:
+    """End as Ctrl-C does, whichever signal it was."""
+    raise KeyboardInterrupt(name)

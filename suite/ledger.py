@@ -1,0 +1,97 @@
+"""From the end of a case to its stored row: judged against physics, summarised, committed."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from suite.backend import DeviceInfo
+from suite.case import Case
+from suite.environment import without_identity
+from suite.hardware.catalogue import load
+from suite.hardware.match import match
+from suite.launcher.death import Death
+from suite.launcher.happenings import CaseEnded
+from suite.outcome import Evidence, Outcome
+from suite.planned import DeviceSlot
+from suite.protocol import Ready
+from suite.roofline import Ceilings, Summary, judge, summarize
+from suite.rows import Calibration, DeviceRow, ResultRow
+
+if TYPE_CHECKING:  # SQLAlchemy is loaded by whoever opens the store
+    from suite.store.writer import RunWriter
+
+
+class Place(NamedTuple):
+    """A device slot as results refer to it: its row, what bounds it, and the evidence its numbers are."""
+
+    row: DeviceRow
+    ceilings: Ceilings
+    evidence: Evidence
+
+
+def device_row(slot: DeviceSlot, answer: Ready | Death, hardware: str | None) -> Place:
+    """Match a slot's device to its spec sheet, or to the one the user named."""
+    info = answer.device if isinstance(answer, Ready) else slot.info
+    assert info is not None, "a run knows its devices"
+    evidence = answer.evidence if isinstance(answer, Ready) else Evidence.MEASURED
+    if hardware is not None:
+        spec = load(hardware)
+        return Place(DeviceRow(slot.slot, info, spec.id, "named by the user", spec.to_json()), Ceilings(info, spec), evidence)
+    found = match(info)
+    # A derived spec is no sheet of the catalogue, and has no id there.
+    sheet = None if found.spec is None or found.spec.derived else found.hardware
+    content = found.spec.to_json() if found.spec is not None else None
+    return Place(DeviceRow(slot.slot, info, sheet, found.reason, content), Ceilings(info, found.spec), evidence)
+
+
+class Ledger:
+    """Enters the ends of cases into one run.
+
+    Calibration results count for the cases after them, so that a device's first run has the bounds of its later ones.
+    """
+
+    def __init__(self, writer: "RunWriter", places: Mapping[int, Place], calibrations: Mapping[str, Calibration]) -> None:
+        self.writer = writer
+        self._places = places
+        self._calibrations = dict(calibrations)
+
+    def enter(self, ended: CaseEnded) -> ResultRow:
+        """Judge, summarise and commit one case; ``StoreWriteFailed`` when the store does not take it."""
+        from suite.store.writer import Record
+
+        planned, place = ended.planned, self._places[ended.planned.slot]
+        regime, uid = planned.case.regime, place.row.info.uid
+        judged = judge(ended.measurement, planned.work, place.ceilings, regime)
+        measurement = replace(judged, reason=without_identity(judged.reason))  # errors like to name files below a home
+        calibration = self._calibrations.get(uid, Calibration())
+        summary = summarize(measurement, planned.work, regime, place.ceilings, calibration)
+        finished_at = datetime.now(UTC)
+        record = Record(
+            planned=planned,
+            measurement=measurement,
+            summary=summary,
+            evidence=place.evidence,
+            started_at=finished_at - timedelta(seconds=ended.elapsed_s),
+            finished_at=finished_at,
+        )
+        row = self.writer.record(record)
+        if summary is not None and measurement.outcome is Outcome.OK:
+            self._calibrations[uid] = calibrated(calibration, planned.case, summary)
+        return row
+
+    def log(self, slot: int, text: str) -> None:
+        """Keep what a worker printed."""
+        info: DeviceInfo = self._places[slot].row.info
+        if text:
+            self.writer.log(f"worker {info.backend} device {info.index}", text, slot)
+
+
+def calibrated(before: Calibration, case: Case, summary: Summary) -> Calibration:
+    """The calibration with one more result in it; the same for a case of any other job."""
+    if case.workload.job != "calibration":
+        return before
+    op = case.workload.param("op")
+    if op == "empty":
+        return replace(before, **{f"empty_{case.regime.dispatch}_s": summary.p50_s})
+    return replace(before, **{f"{op}_bytes_s": summary.bytes_s})

@@ -1,0 +1,234 @@
+"""Which devices a backend offers, asked in a child process so that no framework is loaded here.
+
+Answers are kept in the user's cache directory under everything that can change them: driver, boot, device nodes,
+visibility variables, Python and package versions.  Failures are not kept.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from suite.backend import DeviceInfo
+from suite.launcher.reaper import MARK, kill_marked
+from suite.worker.lifeline import bind_to_parent, leave_no_core
+
+TIME_LIMIT_S = 90.0  # the first import of a framework from a cold network disk takes most of a minute
+MAX_ANSWER_BYTES = 2**20
+CACHE_VERSION = 1
+
+_IDENTITY_FILES = (
+    "proc/sys/kernel/random/boot_id",
+    "proc/driver/nvidia/version",
+    "sys/module/amdgpu/version",
+    "sys/module/amdgpu/srcversion",
+    "proc/cpuinfo",
+)
+# Device nodes come and go when a device is reset, a partition is made, or a container is given another.
+_IDENTITY_NODES = (
+    "dev/nvidia[0-9]*",
+    "proc/driver/nvidia/capabilities/gpu*/mig/gi*",
+    "dev/dri/render*",
+    "dev/kfd",
+    "dev/accel*",
+)
+_VISIBILITY = (
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "NVIDIA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "JAX_PLATFORMS",
+    "TPU_VISIBLE_CHIPS",
+    "TPU_ACCELERATOR_TYPE",
+    "OMP_NUM_THREADS",
+    "PYTHONPATH",
+)
+# A checkout's version does not change with every edit.
+_BACKENDS = Path(__file__).parent.parent / "backends"
+_PACKAGES = ("roofbench", "torch", "jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "nvidia-ml-py")
+
+
+class ProbeResult(NamedTuple):
+    """The devices a backend offers, in its own order; or one line that says why it could not be asked."""
+
+    devices: tuple[DeviceInfo, ...]
+    error: str = ""
+
+
+def probe(
+    target: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    time_limit_s: float = TIME_LIMIT_S,
+    cache: bool = True,
+    root: Path = Path("/"),
+) -> ProbeResult:
+    """Return the devices of the backend ``target`` (``module:Class``), from the cache where nothing has changed."""
+    kept = _cache_directory() / f"{_identity(target, options or {}, root)}.json"
+    if cache and (known := _recall(kept)) is not None:
+        return known
+    result = _ask(target, options or {}, time_limit_s)
+    if cache and not result.error:
+        _keep(kept, result)
+    return result
+
+
+def _ask(target: str, options: Mapping[str, Any], time_limit_s: float) -> ProbeResult:
+    """Run the child and read its one answer; it is killed with its children when it takes too long."""
+    ours, theirs = socket.socketpair()
+    mark = f"probe-{os.getpid()}-{secrets.token_hex(4)}"
+    with ours, tempfile.TemporaryFile() as printed:
+        with theirs:
+            child = subprocess.Popen(
+                _command(theirs.fileno(), target, options),
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=printed,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                env={**os.environ, "PYTHONSAFEPATH": "1", MARK: mark},
+            )
+        ours.settimeout(time_limit_s)
+        try:
+            answer = _read_all(ours)
+        except TimeoutError:
+            return ProbeResult((), f"backend {target} did not say within {time_limit_s:g} s which devices there are")
+        finally:
+            _end(child, mark)
+        printed.seek(0)
+        return _understood(answer, target, child.returncode, printed.read())
+
+
+def _command(fd: int, target: str, options: Mapping[str, Any]) -> list[str]:
+    command = [sys.executable, "-m", "suite.probe", "--fd", str(fd), "--parent", str(os.getpid())]
+    return [*command, "--target", target, "--options", json.dumps(dict(options))]
+
+
+def _read_all(sock: socket.socket) -> bytes:
+    answer = bytearray()
+    while (data := sock.recv(2**16)) and len(answer) < MAX_ANSWER_BYTES:
+        answer += data
+    return bytes(answer)
+
+
+def _end(child: subprocess.Popen[bytes], mark: str) -> None:
+    """Give a child that has answered a moment to leave, so that its exit status tells; then kill it and what it started."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        child.wait(1.0)
+    if child.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    kill_marked(mark)
+
+
+def _understood(answer: bytes, target: str, status: int, printed: bytes) -> ProbeResult:
+    try:
+        return _from_json(json.loads(answer))
+    except (ValueError, KeyError, TypeError):
+        lines = printed.decode(errors="replace").strip().splitlines()
+        said = f"; it printed last: {lines[-1][:200]}" if lines else ""
+        return ProbeResult((), f"backend {target} ended with status {status} before it named its devices{said}")
+
+
+def _identity(target: str, options: Mapping[str, Any], root: Path) -> str:
+    """A hash of everything that the answer depends on."""
+    content = {
+        "version": CACHE_VERSION,
+        "target": target,
+        "options": dict(options),
+        "files": {name: _text(root / name) for name in _IDENTITY_FILES},
+        "nodes": sorted(str(path) for pattern in _IDENTITY_NODES for path in root.glob(pattern)),
+        "visibility": {name: os.environ.get(name) for name in _VISIBILITY},
+        "python": [sys.version, sys.prefix],
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "sources": sorted((str(path), path.stat().st_mtime_ns) for path in _BACKENDS.rglob("*.py")),
+        "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def _text(path: Path) -> str | None:
+    try:
+        text = path.read_text(errors="replace")
+    except OSError:
+        return None
+    # The clock that /proc/cpuinfo shows changes from one reading to the next.
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("cpu MHz"))
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _cache_directory() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111  # no raise without a home
+    return Path(base) / "roofbench" / "probe"
+
+
+def _recall(path: Path) -> ProbeResult | None:
+    """The kept answer; ``None`` where there is none, or none that can be read."""
+    try:
+        return _from_json(json.loads(path.read_text()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _keep(path: Path, result: ProbeResult) -> None:
+    """Write beside and rename, so that no reader sees half of it.  A cache that cannot be written is no error."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+            file.write(json.dumps(_to_json(result)))
+        Path(file.name).replace(path)
+
+
+def _to_json(result: ProbeResult) -> dict[str, Any]:
+    return {"devices": [device.to_json() for device in result.devices], "error": result.error}
+
+
+def _from_json(data: Mapping[str, Any]) -> ProbeResult:
+    return ProbeResult(tuple(DeviceInfo.from_json(device) for device in data["devices"]), data["error"])
+
+
+def main() -> int:
+    """The child: load the backend, write its devices to the inherited socket, leave."""
+    parser = argparse.ArgumentParser(prog="python -m suite.probe")
+    parser.add_argument("--fd", type=int, required=True)
+    parser.add_argument("--parent", type=int, required=True)
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--options", type=json.loads, default={})
+    given = parser.parse_args()
+    bind_to_parent(given.parent)
+    leave_no_core()
+    os.set_inheritable(given.fd, False)
+
+    # Loaded here: this module is also imported by the command line, which must stay quick.
+    from suite.worker.serve import caught, describe, load
+
+    found: list[DeviceInfo] = []
+    failure = caught(lambda: found.extend(load(given.target)(given.options).devices()), describe)
+    result = ProbeResult((), f"backend {given.target}: {failure.reason}") if failure else ProbeResult(tuple(found))
+    with socket.socket(fileno=given.fd) as sock:
+        sock.sendall(json.dumps(_to_json(result)).encode())
+        sock.shutdown(socket.SHUT_WR)  # a process forked by the framework may hold a copy of the socket open
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""The straight line: planned cases go to the launcher; what ends is judged, summarised, committed, and told."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
+
+from suite.environment import Facts, source_state, system_facts
+from suite.errors import WorkerStartFailed
+from suite.estimate import Estimate
+from suite.events import CaseFinished, Event, PhaseStarted, SweepFinished, SweepStarted, WorkerRestarted
+from suite.interrupts import leave, on_interrupt
+from suite.launcher.death import Death
+from suite.launcher.happenings import CaseEnded, Interrupted, WorkerLog
+from suite.launcher.launch import Launcher
+from suite.ledger import Ledger, Place, device_row
+from suite.locks import hold
+from suite.measurement import Measurement
+from suite.plan import data_seed
+from suite.planned import DeviceSlot, PlannedCase
+from suite.protocol import Ready
+from suite.rows import Calibration
+from suite.settings import RunConfig
+
+if TYPE_CHECKING:  # SQLAlchemy is loaded by whoever opens the store
+    from suite.store.writer import RunWriter, Store
+
+Watch = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Everything that a run is.
+
+    ``calibrations`` are the stored ones by device uid; what the run measures replaces them.  ``resume`` is the run to go
+    on with: its cases that have a result are left as they are.
+    """
+
+    config: RunConfig
+    slots: tuple[DeviceSlot, ...]
+    cases: tuple[PlannedCase, ...]
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    argv: Sequence[str] = ()
+    overrides: Sequence[str] = ()
+    resume: str | None = None
+
+
+def sweep(plan: Sweep, store: "Store", watch: Watch) -> SweepFinished:
+    """Measure what is planned and not yet stored, telling ``watch`` of everything.
+
+    Raises, before a run is stored, ``DeviceBusy`` when another run holds a device and ``WorkerStartFailed`` when no worker
+    can be started at all; ``StoreWriteFailed`` when the store stops taking results; ``KeyboardInterrupt`` for a signal
+    before the first case.  No worker is left when this returns or raises.
+    """
+    devices = [slot.info for slot in plan.slots if slot.info is not None]
+    with ExitStack() as stack:
+        stack.enter_context(on_interrupt(leave))
+        locks = stack.enter_context(hold(devices))
+        settings = (plan.slots, plan.config.backends, plan.config.measure, locks.descriptors)
+        launcher = stack.enter_context(Launcher(*settings))
+        started = launcher.start()
+        places = _places(plan, started)
+        writer = stack.enter_context(_open_run(plan, store, places, _environment(plan.slots, started)))
+        locks.name(writer.run)
+        return _measure(plan, launcher, Ledger(writer, places, plan.calibrations), watch)
+
+
+def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> SweepFinished:
+    """The line itself.  Cases whose end is known without running are stored first."""
+    config, run = plan.config, ledger.writer.run
+    done = ledger.writer.finished
+    todo = [planned for planned in plan.cases if (planned.slot, planned.case.key) not in done]
+    estimate = Estimate(plan.slots, todo, len(plan.cases))
+    watch(SweepStarted(run, len(plan.cases), len(plan.cases) - len(todo)))
+
+    def finished(ended: CaseEnded) -> None:
+        row = ledger.enter(ended)
+        estimate.ended(ended)
+        watch(CaseFinished(row, estimate.done, estimate.total, estimate.remaining_s))
+
+    for planned in todo:
+        if planned.verdict is not None:
+            finished(CaseEnded(planned, Measurement(planned.verdict, planned.reason), None, 0.0))
+    to_run = [planned for planned in todo if planned.verdict is None]
+    until = None if config.max_time_s is None else time.monotonic() + config.max_time_s
+    interrupted = ""
+    with on_interrupt(launcher.interrupt):
+        for happening in launcher.run(to_run, lambda planned: data_seed(config.seed, planned.case.workload.key), until):
+            match happening:
+                case CaseEnded():
+                    finished(happening)
+                case WorkerLog(slot, text):
+                    ledger.log(slot, text)
+                case Interrupted(reason):
+                    interrupted = reason
+                case PhaseStarted() | WorkerRestarted():
+                    watch(happening)
+    return _finish(plan, ledger, estimate, interrupted, watch)
+
+
+def _finish(plan: Sweep, ledger: Ledger, estimate: Estimate, signal: str, watch: Watch) -> SweepFinished:
+    run, left = ledger.writer.run, estimate.total - estimate.done
+    status, reason = "complete", ""
+    if left:
+        cause = f"{signal} received" if signal else f"max_time_s={plan.config.max_time_s:g} reached"
+        status, reason = "interrupted", f"{cause}, {left} cases left; resume={run} goes on"
+    ledger.writer.finish(status, reason)
+    end = SweepFinished(run, status, reason, by_signal=bool(signal and left))
+    watch(end)
+    return end
+
+
+def _open_run(plan: Sweep, store: "Store", places: Mapping[int, Place], environment: Mapping[str, Facts]) -> "RunWriter":
+    """Store what the run is and stands on, before anything is measured."""
+    from suite import __version__
+    from suite.store.writer import RunStart
+
+    devices = [place.row for place in places.values()]
+    if plan.resume is not None:
+        writer = store.resume_run(plan.resume)
+        writer.register(devices, environment)
+        return writer
+    config, source = plan.config, source_state()
+    return store.start_run(
+        RunStart(
+            experiment=config.experiment,
+            config=asdict(config),
+            argv=plan.argv,
+            overrides=plan.overrides,
+            note=config.note,
+            version=__version__,
+            commit=source.commit,
+            dirty=source.dirty,
+            planned=len(plan.cases),
+            devices=devices,
+            environment=environment,
+        )
+    )
+
+
+def _places(plan: Sweep, started: Mapping[int, Ready | Death]) -> dict[int, Place]:
+    """What each slot's worker reported of its device; what the plan assumed where none could be started."""
+    failed = [answer for answer in started.values() if isinstance(answer, Death)]
+    if len(failed) == len(started):
+        raise WorkerStartFailed(failed[0].reason)
+    return {slot.slot: device_row(slot, started[slot.slot], plan.config.hardware) for slot in plan.slots}
+
+
+def _environment(slots: Sequence[DeviceSlot], started: Mapping[int, Ready | Death]) -> dict[str, Facts]:
+    """The system's facts, and a section for what each worker says of its libraries and its device."""
+    facts = system_facts()
+    for slot in slots:
+        answer = started[slot.slot]
+        if isinstance(answer, Ready):
+            facts[f"{slot.backend} device {answer.device.index}"] = dict(answer.environment)
+    return facts

@@ -1,0 +1,162 @@
+"""A worker's loop: load one backend, then carry out what the launcher asks, case by case."""
+
+import importlib
+import os
+import socket
+import traceback
+from collections.abc import Callable
+
+from suite.backend import Backend, Failure
+from suite.measure.spine import Order, Trial
+from suite.outcome import Outcome
+from suite.protocol import (
+    PROTOCOL_VERSION,
+    Advanced,
+    Connection,
+    ConnectionClosed,
+    Drop,
+    Ended,
+    Failed,
+    Finish,
+    Hello,
+    Phase,
+    Prepare,
+    ProtocolError,
+    Ready,
+    Refused,
+    Round,
+    Stop,
+)
+from suite.settings import MeasureSettings
+
+CaseRequest = Prepare | Round | Finish | Drop
+CHANGED = "roofbench was changed while it ran; start the run again"
+
+
+def serve(sock: socket.socket, target: str, index: int) -> int:
+    """Serve one launcher until it says ``Stop`` or is gone; return the exit status."""
+    connection = Connection(sock)
+    try:
+        worker = _start(connection, target, index)
+        return worker.run() if worker else 1
+    except ConnectionClosed:
+        return 0
+
+
+def _start(connection: Connection, target: str, index: int) -> "Worker | None":
+    """Answer ``Hello``: with ``Ready`` and a worker, or with ``Refused`` and ``None``."""
+    hello = connection.receive()
+    if not isinstance(hello, Hello) or hello.version != PROTOCOL_VERSION:
+        spoken = f"version {hello.version}" if isinstance(hello, Hello) else type(hello).__name__
+        connection.send(Refused(f"this worker speaks protocol version {PROTOCOL_VERSION}, the launcher {spoken}: {CHANGED}"))
+        return None
+    started: list[Worker] = []
+
+    def start() -> None:
+        backend = load(target)(hello.options)
+        device = backend.select(index)
+        connection.send(Ready(os.getpid(), device, backend.evidence, backend.environment()))
+        started.append(Worker(connection, backend, hello.settings))
+
+    failure = caught(start, describe)
+    if failure:
+        connection.send(Refused(f"backend {target} did not start: {failure.reason}"))
+        return None
+    return started[0]
+
+
+def load(target: str) -> Callable[..., Backend]:
+    """Return the class that ``module:Class`` names; it is called with the backend's options."""
+    module, _, name = target.partition(":")
+    loaded: Callable[..., Backend] = getattr(importlib.import_module(module), name)
+    return loaded
+
+
+def describe(error: BaseException) -> Failure:
+    """What an exception means where no backend is loaded that could say."""
+    first_line = str(error).strip().partition("\n")[0]
+    return Failure(Outcome.ERROR, f"{type(error).__name__}: {first_line}", fatal=True)
+
+
+class Worker:
+    """Carries out requests on one backend."""
+
+    def __init__(self, connection: Connection, backend: Backend, settings: MeasureSettings) -> None:
+        self._connection = connection
+        self._backend = backend
+        self._settings = settings
+        self._trials: dict[int, Trial] = {}
+
+    def run(self) -> int:
+        """Answer until told to stop, or until a failure leaves this process unable to go on."""
+        while True:
+            request = self._connection.receive()
+            if isinstance(request, Stop):
+                return 0
+            if not isinstance(request, CaseRequest):
+                raise ProtocolError(f"{type(request).__name__} is not asked of a worker that serves")
+            failure = self._answer(request)
+            if failure:
+                self._connection.send(failure)
+                if failure.fatal:
+                    return 1
+
+    def _answer(self, request: CaseRequest) -> Failed | None:
+        """Carry out one request and send its answer; or return what went wrong, with the case freed."""
+        failure = caught(lambda: self._carry_out(request), self._backend.classify)
+        if failure is None:
+            return None
+        if failure.fatal:
+            return Failed(request.ticket, failure.outcome, failure.reason, fatal=True)
+        unfreed = caught(lambda: self._free(request.ticket), self._backend.classify)
+        return Failed(request.ticket, failure.outcome, failure.reason, fatal=unfreed is not None)
+
+    def _carry_out(self, request: CaseRequest) -> None:
+        match request:
+            case Prepare():
+                self._prepare(request)
+            case Round(ticket, index):
+                self._trials[ticket].measure(index)
+                self._connection.send(Advanced(ticket))
+            case Finish(ticket):
+                measurement = self._trials[ticket].finish()
+                self._free(ticket)
+                self._connection.send(Ended(ticket, measurement))
+            case Drop(ticket):
+                self._free(ticket)
+                self._connection.send(Advanced(ticket))
+
+    def _prepare(self, request: Prepare) -> None:
+        ticket = request.ticket
+        order = Order(request.sets, request.tolerance, request.seed, request.rounds)
+        trial = Trial(
+            self._backend, request.case, order, self._settings, lambda phase: self._connection.send(Phase(ticket, phase))
+        )
+        self._trials[ticket] = trial
+        ended = trial.prepare()
+        if ended is None:
+            self._connection.send(Advanced(ticket))
+        else:
+            self._free(ticket)
+            self._connection.send(Ended(ticket, ended))
+
+    def _free(self, ticket: int) -> None:
+        trial = self._trials.pop(ticket, None)
+        if trial is not None:
+            trial.close()
+
+
+def caught(action: Callable[[], None], classify: Callable[[BaseException], Failure]) -> Failure | None:
+    """Run ``action``; return ``None``, or what the exception it raised means.
+
+    The one place where every exception is caught: whatever a kernel, a framework or a compiler raises is the outcome of
+    one case, and the cases after it still have to run.  The traceback goes to the worker's log.
+    """
+    try:
+        action()
+    except ConnectionClosed:
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        return classify(error)
+    return None

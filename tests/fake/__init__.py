@@ -1,0 +1,1 @@
+"""A backend without a device, for every test that needs one."""

@@ -1,0 +1,1 @@
+"""Real backends with faults planted in chosen shapes."""

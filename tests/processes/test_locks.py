@@ -1,0 +1,142 @@
+"""One run a device: who is refused, what they are told, and that no lock outlives its holder."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from suite import locks
+from suite.backend import DeviceInfo
+from suite.errors import DeviceBusy, UsageError
+from suite.locks import hold, lock_directory
+from tests.processes.bench import ROOT
+
+A, B = (DeviceInfo("fake", index, "Fake", f"uid{index}", 2**30) for index in (0, 1))
+
+HOLDER = """
+import sys, time
+from suite.backend import DeviceInfo
+from suite.locks import hold
+with hold([DeviceInfo("fake", 0, "Fake", "uid0", 1)], "run-of-another") as held:
+    if "orphan" in sys.argv:
+        import os
+        if os.fork() == 0:
+            time.sleep(float(sys.argv[-1]))
+            os._exit(0)
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOFBENCH_LOCK_DIR", str(tmp_path / "locks"))
+
+
+def holder(*arguments: str) -> subprocess.Popen[str]:
+    child = subprocess.Popen([sys.executable, "-c", HOLDER, *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "held\n"
+    return child
+
+
+def test_a_held_device_is_refused_with_holder_run_and_remedy() -> None:
+    child = holder()
+    try:
+        with pytest.raises(DeviceBusy) as refused, hold([A], "mine"):
+            pass
+    finally:
+        child.kill()
+        child.communicate()
+    message = str(refused.value)
+    assert f"run run-of-another, process {child.pid}" in message
+    assert f"'kill {child.pid}'" in message
+    assert "device=" in message
+    assert refused.value.exit_status == 1
+
+
+def test_a_lock_ends_with_its_holder_however_that_ends() -> None:
+    child = holder()
+    child.kill()
+    child.communicate()
+    began = time.monotonic()
+    with hold([A], "mine"):
+        assert time.monotonic() - began < 1
+
+
+def test_the_orphans_of_a_dead_holder_are_waited_for() -> None:
+    child = holder("orphan", "0.5")
+    child.kill()
+    child.wait()
+    began = time.monotonic()
+    with hold([A], "mine"):
+        assert time.monotonic() - began > 0.1
+    child.communicate()
+
+
+def test_orphans_that_stay_are_named_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "ORPHANS_S", 0.2)
+    child = holder("orphan", "1")
+    child.kill()
+    child.wait()
+    with pytest.raises(DeviceBusy, match=f"workers of run run-of-another, whose process {child.pid} has ended"), hold([A], ""):
+        pass
+    child.communicate()
+
+
+def test_a_refusal_leaves_the_other_devices_free() -> None:
+    with hold([B], "one"):
+        with pytest.raises(DeviceBusy), hold([A, B], "two"):
+            pass
+        with hold([A], "three"):
+            pass
+
+
+def test_several_slots_of_one_device_share_its_lock() -> None:
+    with hold([A, A, B], "run") as held:
+        assert set(held.descriptors) == {"uid0", "uid1"}
+
+
+def test_the_holder_can_say_later_which_run_it_is() -> None:
+    with hold([A]) as held:
+        held.name("20261129T120000-abcd")
+        with pytest.raises(DeviceBusy, match="run 20261129T120000-abcd"), hold([A]):
+            pass
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"null", b'{"pid": "x"}', b"\xff\xfe", b'{"pid": 1}'])
+def test_a_lock_file_with_anything_in_it_is_no_obstacle(content: bytes) -> None:
+    path = lock_directory() / "uid0.lock"
+    path.write_bytes(content)
+    with hold([A], "mine") as held:
+        assert f'"pid": {os.getpid()}' in path.read_text()
+        assert held.descriptors["uid0"] > 0
+
+
+def test_the_directory_falls_back_to_one_of_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ROOFBENCH_LOCK_DIR")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert lock_directory() == tmp_path / "roofbench"
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "none"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert lock_directory() == tmp_path / f"roofbench-{os.getuid()}"
+    assert lock_directory().stat().st_mode & 0o077 == 0
+
+
+def test_an_unusable_directory_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ROOFBENCH_LOCK_DIR", str(tmp_path / "file"))
+    with pytest.raises(UsageError, match=re.escape(str(tmp_path / "file"))), hold([A]):
+        pass
+
+
+def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("content")
+    (lock_directory() / "uid0.lock").symlink_to(tmp_path / "precious")
+    with pytest.raises(UsageError, match=r"uid0\.lock"), hold([A]):
+        pass
+    assert (tmp_path / "precious").read_text() == "content"
