@@ -1,0 +1,234 @@
+"""The CUDA backend: torch on NVIDIA devices, with the driver's management library for clocks and power."""
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from backends.failures import classify
+from backends.options import read_options
+from backends.telemetry.none import NoTelemetry
+from backends.telemetry.nvml import DeviceAddress, Nvml, NvmlDevice, load_nvml, nvml_telemetry
+from backends.telemetry.polled import ReadingLost
+from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
+from suite.case import Case
+from suite.errors import DeviceNotFound, UsageError
+from suite.outcome import Evidence, Outcome
+
+if TYPE_CHECKING:
+    from backends.torch.flush import Flush
+    from backends.torch.target import Target
+
+OPTIONS: dict[str, Any] = {"sampler": "auto", "flush_factor": 2.0, "telemetry_period_s": 0.02}
+SAMPLERS = ("auto", "graph", "spin")
+# Rotating over less than this many last-level caches leaves inputs in the cache: cold then needs a flush.
+COLD_ROTATION = 3
+# The runtime reports no cache: more than the largest of any device so far.
+UNKNOWN_LLC_BYTES = 1 << 28
+
+
+class CudaBackend:
+    """Measures one NVIDIA device through torch.
+
+    Options: ``sampler`` (``graph``, ``spin`` or ``auto``: a graph, a spin kernel where no graph can be captured),
+    ``flush_factor`` (size of the cache flush in last-level caches, where one is used), ``telemetry_period_s``.
+    """
+
+    name = "cuda"
+    evidence = Evidence.MEASURED
+
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
+        self._options = read_options(self.name, options, OPTIONS)
+        if self._options["sampler"] not in SAMPLERS:
+            raise UsageError(f"backends.cuda.options.sampler={self._options['sampler']!r} is none of {', '.join(SAMPLERS)}")
+        if find_spec("torch") is None:
+            raise DeviceNotFound("backend cuda needs torch, which is not installed; pip install 'roofbench[cuda]'")
+        self._device: DeviceInfo | None = None
+        self._target: Target | None = None
+
+    def devices(self) -> Sequence[DeviceInfo]:
+        import torch
+
+        if torch.version.cuda is None or not torch.cuda.is_available():
+            return ()
+        return tuple(self._describe(index) for index in range(torch.cuda.device_count()))
+
+    def select(self, index: int) -> DeviceInfo:
+        import torch
+
+        from backends.torch.target import cuda_target
+
+        found = self.devices()
+        if not 0 <= index < len(found):
+            raise DeviceNotFound(f"backend cuda has no device {index}: torch sees {len(found)} CUDA device(s)")
+        torch.cuda.set_device(index)
+        torch.cuda.tunable.enable(False)
+        self._target = cuda_target(index, torch.cuda.get_device_capability(index))
+        self._device = found[index]
+        return self._device
+
+    def environment(self) -> Mapping[str, Fact]:
+        from backends.torch.libraries import cuda_facts, torch_facts
+
+        device = self._nvml_device(self._selected_info().index)
+        settings = device.facts() if isinstance(device, NvmlDevice) else {"driver": Fact.unavailable(device)}
+        return {**torch_facts(), **cuda_facts(), **settings}
+
+    def supports(self, case: Case) -> str | None:
+        from backends.torch import jobs
+
+        return jobs.reason(case, self._selected())
+
+    def prepare(self, case: Case, sets: int, seed: int) -> Kernel:
+        from backends.torch import jobs
+
+        return jobs.prepare(case, self._selected(), sets, seed)
+
+    def sampler(self, kernel: Kernel, case: Case, sample_s: float) -> Sampler:
+        """Call: host time of single launches.  Device: graphs, or launches hidden behind a spin kernel.
+
+        Cold rotates over every input set; sets that together are smaller than three last-level caches would find
+        their inputs there, so those are timed with a flush between launches instead.
+        """
+        from backends.torch.host_sampler import HostSampler
+        from backends.torch.launches import LaunchPlan
+
+        sets = kernel.sets if case.regime.cache == "cold" else 1
+        flush = self._flush_for(kernel, case)
+        if case.regime.dispatch == "call":
+            return HostSampler(kernel, LaunchPlan(1, sets, sets), self.synchronize, flush)
+        if flush is not None:
+            return self._spin(kernel, sets, flush, "the input sets fit in three last-level caches")
+        if self._options["sampler"] == "spin":
+            return self._spin(kernel, sets, None, "asked for by option")
+        return self._graph(kernel, sets, sample_s)
+
+    def telemetry(self) -> Telemetry:
+        device = self._nvml_device(self._selected_info().index)
+        if isinstance(device, NvmlDevice):
+            return nvml_telemetry(device, self._options["telemetry_period_s"])
+        return NoTelemetry(device)
+
+    def memory_free(self) -> int:
+        """What the driver can still give, and what torch's allocator holds unused."""
+        import torch
+
+        device = self._selected().device
+        free, _total = torch.cuda.mem_get_info(device)
+        return int(free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+
+    def synchronize(self) -> None:
+        import torch
+
+        torch.cuda.synchronize()
+
+    def classify(self, error: BaseException) -> Failure:
+        failure = classify(error)
+        if failure.outcome is Outcome.OUT_OF_MEMORY:
+            import torch
+
+            torch.cuda.empty_cache()
+        return failure
+
+    def _graph(self, kernel: Kernel, sets: int, sample_s: float) -> Sampler:
+        from backends.torch.cuda_graph import GraphSampler
+
+        try:
+            return GraphSampler(kernel, sets, sample_s)
+        except RuntimeError as error:
+            failure = classify(error)
+            if self._options["sampler"] == "graph" or failure.fatal or failure.outcome is Outcome.OUT_OF_MEMORY:
+                raise
+            self.synchronize()  # a lost context raises here instead of in the fallback
+            return self._spin(kernel, sets, None, f"no graph: {failure.reason}")
+
+    def _spin(self, kernel: Kernel, sets: int, flush: "Flush | None", why: str) -> Sampler:
+        from backends.torch.cuda_spin import SpinSampler
+
+        return SpinSampler(kernel, sets, flush, {"why_spin": why})
+
+    def _flush_for(self, kernel: Kernel, case: Case) -> "Flush | None":
+        """A flush where rotating over the kernel's sets would leave them in the cache."""
+        llc_bytes = self._selected_info().llc_bytes or 0
+        set_bytes = getattr(kernel, "set_bytes", 0)
+        rotation_is_cold = kernel.sets * set_bytes >= COLD_ROTATION * llc_bytes
+        if case.regime.cache == "warm" or set_bytes == 0 or rotation_is_cold:
+            return None
+        return self._flush
+
+    @cached_property
+    def _flush(self) -> "Flush":
+        from backends.torch.flush import Flush
+
+        llc_bytes = self._selected_info().llc_bytes or UNKNOWN_LLC_BYTES
+        return Flush(self._selected().device, int(self._options["flush_factor"] * llc_bytes))
+
+    @cached_property
+    def _nvml(self) -> Nvml:
+        return load_nvml()
+
+    def _nvml_device(self, index: int) -> NvmlDevice | str:
+        """The driver's handle of a device, or why there is none."""
+        if self._nvml.library is None:
+            return self._nvml.reason
+        found = NvmlDevice.find(self._nvml.library, _address(index))
+        return found or f"NVML does not know the device with torch's index {index}"
+
+    def _describe(self, index: int) -> DeviceInfo:
+        import torch
+
+        properties = torch.cuda.get_device_properties(index)
+        nvml = self._nvml_device(index)
+        partition = partition_of(properties.name)
+        return DeviceInfo(
+            backend=self.name,
+            index=index,
+            name=properties.name,
+            uid=hashlib.sha256(f"cuda:{properties.uuid}".encode()).hexdigest()[:16],
+            memory_bytes=properties.total_memory,
+            architecture=f"sm_{properties.major}{properties.minor}",
+            visible_units=properties.multi_processor_count,
+            max_clock_hz=_read(nvml, NvmlDevice.max_sm_clock_hz),
+            max_memory_clock_hz=_read(nvml, NvmlDevice.max_memory_clock_hz),
+            llc_bytes=properties.L2_cache_size or None,
+            power_limit_w=_read(nvml, NvmlDevice.power_limit_w),
+            pci_bus_id=_address(index).pci_bus_id,
+            driver=nvml.driver() if isinstance(nvml, NvmlDevice) else None,
+            partition=partition,
+            details={"nvml": nvml} if isinstance(nvml, str) else {},
+        )
+
+    def _selected(self) -> "Target":
+        assert self._target is not None, "select a device first"
+        return self._target
+
+    def _selected_info(self) -> DeviceInfo:
+        assert self._device is not None, "select a device first"
+        return self._device
+
+
+def partition_of(name: str) -> str | None:
+    """The MIG profile in a device's runtime name (``MIG 1g.18gb``); ``None`` for a whole device."""
+    match = re.search(r"\bMIG \d+g\.\d+gb\S*", name)
+    return match.group() if match else None
+
+
+def _address(index: int) -> DeviceAddress:
+    import torch
+
+    properties = torch.cuda.get_device_properties(index)
+    bus = getattr(properties, "pci_bus_id", None)
+    if bus is None:
+        return DeviceAddress(str(properties.uuid), None)
+    return DeviceAddress(str(properties.uuid), f"{properties.pci_domain_id:08x}:{bus:02x}:{properties.pci_device_id:02x}.0")
+
+
+def _read(device: NvmlDevice | str, reader: Callable[[NvmlDevice], float]) -> float | None:
+    if isinstance(device, str):
+        return None
+    try:
+        return reader(device)
+    except ReadingLost:
+        return None

@@ -1,0 +1,1 @@
+"""Readers of a device's state, behind the contract ``suite.backend.Telemetry``."""

@@ -1,0 +1,163 @@
+"""Timing on the device by replaying captured graphs of launches that rotate over the input sets.
+
+A ring of graphs keeps the device busy: while one runs, the next ones are queued, and a graph's events are read before it
+is queued again.  The events are nodes of the graph where torch can record them there, so that the gap between two graph
+launches is in no sample; else they stand around each replay.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from backends.torch.graph_names import kernel_names
+from backends.torch.launches import Launchable, LaunchPlan, estimate_launch_s, plan_launches
+
+# Deep enough that the host's time for reading one sample never lets the device run dry.
+RING = 4
+# A node costs host time to capture and device memory to hold.
+NODES_AT_MOST = 2048
+# cudaEventElapsedTime's documented resolution.
+EVENT_RESOLUTION_S = 0.5e-6
+
+
+class Recording:
+    """One captured graph with the pair of events that times it.
+
+    ``inside`` says whether the events are nodes of the graph.
+    """
+
+    def __init__(self, kernel: Launchable, order: Sequence[int], capture: "Capture", inside: bool) -> None:
+        cuda = capture.cuda
+        external = {"external": True} if inside else {}
+        self._inside = inside
+        self._start = cuda.Event(enable_timing=True, **external)
+        self._end = cuda.Event(enable_timing=True, **external)
+        self._done = cuda.Event()
+        self._graph = cuda.CUDAGraph()
+        with cuda.graph(self._graph, pool=capture.pool, stream=capture.stream):
+            if inside:
+                self._start.record()
+            for set_index in order:
+                kernel.enqueue(set_index)
+            if inside:
+                self._end.record()
+
+    def launch(self) -> None:
+        """Queue one replay behind whatever is queued."""
+        if not self._inside:
+            self._start.record()
+        self._graph.replay()
+        if not self._inside:
+            self._end.record()
+        # Waiting needs an event of the stream's own: one recorded inside a graph is no promise about the latest launch.
+        self._done.record()
+
+    def duration_ns(self) -> int:
+        """Wait for the latest replay and return how long it took."""
+        self._done.synchronize()
+        return round(float(self._start.elapsed_time(self._end)) * 1e6)
+
+
+class Capture:
+    """Where graphs are captured: a stream of its own and a memory pool that all graphs of one sampler share."""
+
+    def __init__(self, cuda: Any) -> None:
+        self.cuda = cuda
+        self.stream = cuda.Stream()
+        self.pool = cuda.graph_pool_handle()
+
+    def warm_up(self, kernel: Launchable, sets: int) -> None:
+        """Launch every set on the capturing stream, so that libraries load and get their workspace before a capture."""
+        self.stream.wait_stream(self.cuda.current_stream())
+        with self.cuda.stream(self.stream):
+            for set_index in range(sets):
+                kernel.enqueue(set_index)
+        self.cuda.current_stream().wait_stream(self.stream)
+        self.cuda.synchronize()
+
+
+class GraphSampler:
+    """Times graphs of ``launches`` launches over the first ``sets`` input sets.
+
+    Raises ``RuntimeError`` where the kernel cannot be captured.
+    """
+
+    method = "graph"
+    resolution_s = EVENT_RESOLUTION_S
+
+    def __init__(self, kernel: Launchable, sets: int, sample_s: float, cuda: Any = torch.cuda) -> None:
+        self._kernel = kernel
+        self._cuda = cuda
+        capture = Capture(cuda)
+        capture.warm_up(kernel, sets)
+        inside = _events_inside(kernel, capture)
+        launch_s = _estimate_s(kernel, capture, inside, sets, sample_s)
+        self._plan = plan_launches(launch_s, sample_s, sets, NODES_AT_MOST)
+        self._ring = _ring(kernel, self._plan, capture, inside)
+        self._next = 0
+        self.launches = self._plan.launches
+        self.details: Mapping[str, Any] = {
+            "sets": sets,
+            "flush_bytes": 0,
+            "graph_launches": self._plan.launches,
+            "graphs": len(self._ring),
+            "events": "in the graph" if inside else "around each replay",
+            "kernels": kernel_names(kernel, capture.stream, cuda),
+        }
+        self.replay()
+
+    def sample(self, count: int) -> Sequence[int]:
+        durations_ns: list[int] = []
+        queued: deque[Recording] = deque()
+        for _ in range(count):
+            if len(queued) == len(self._ring):
+                durations_ns.append(queued.popleft().duration_ns())
+            recording = self._ring[self._next % len(self._ring)]
+            recording.launch()
+            queued.append(recording)
+            self._next += 1
+        durations_ns.extend(recording.duration_ns() for recording in queued)
+        return durations_ns
+
+    def replay(self) -> None:
+        for recording in self._ring[: self._plan.period]:
+            recording.launch()
+        for set_index in range(self._plan.sets, self._kernel.sets):
+            self._kernel.enqueue(set_index)
+        self._cuda.synchronize()
+
+    def close(self) -> None:
+        """Drop the graphs, and with them the memory they hold."""
+        self._ring = []
+        self._cuda.synchronize()
+
+
+def _ring(kernel: Launchable, plan: LaunchPlan, capture: Capture, inside: bool) -> list[Recording]:
+    """As many graphs as keep the device busy and let every set be used equally often."""
+    length = plan.period * -(-RING // plan.period)
+    return [Recording(kernel, plan.order(sample), capture, inside) for sample in range(length)]
+
+
+def _events_inside(kernel: Launchable, capture: Capture) -> bool:
+    """Whether timing events can be nodes of a graph here: tried once, on one launch."""
+    try:
+        trial = Recording(kernel, [0], capture, inside=True)
+        trial.launch()
+        return trial.duration_ns() > 0
+    except (TypeError, RuntimeError):
+        # If the kernel itself is at fault, the capture without events fails the same way and is not caught.
+        capture.cuda.synchronize()
+        return False
+
+
+def _estimate_s(kernel: Launchable, capture: Capture, inside: bool, sets: int, sample_s: float) -> float:
+    def time_launches(count: int) -> float:
+        trial = Recording(kernel, [launch % sets for launch in range(count)], capture, inside)
+        trial.launch()  # the first replay uploads the graph
+        trial.duration_ns()
+        trial.launch()
+        return trial.duration_ns() / 1e9
+
+    return estimate_launch_s(time_launches, sets, sample_s, max(sets, NODES_AT_MOST))

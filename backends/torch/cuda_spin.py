@@ -1,0 +1,98 @@
+"""Timing on the device where a graph cannot be captured, or where a cold cache needs a flush between launches.
+
+A batch of launches is queued behind a kernel that spins; by the time it ends, the host is done and the device runs
+through the batch without waiting.  Every launch has its own pair of events, with the flush outside it.
+"""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import torch
+
+from backends.torch.flush import CacheFlush
+from backends.torch.launches import Launchable
+
+BATCH = 32
+# About 2 ms; doubled whenever the host was slower.
+SPIN_CYCLES = 4_000_000
+SPIN_CYCLES_AT_MOST = 1_000_000_000
+
+
+class SpinSampler:
+    """Times single launches; ``details["hidden"]`` says whether every batch was queued before its spin ended."""
+
+    method = "spin"
+    launches = 1
+
+    def __init__(
+        self,
+        kernel: Launchable,
+        sets: int,
+        flush: CacheFlush | None,
+        details: Mapping[str, Any] | None = None,
+        cuda: Any = torch.cuda,
+    ) -> None:
+        self._kernel = kernel
+        self._sets = sets
+        self._flush = flush
+        self._cuda = cuda
+        self._cycles = SPIN_CYCLES
+        self._hidden = True
+        self._next = 0
+        self._gate = cuda.Event()
+        self._events = [(cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)) for _ in range(BATCH)]
+        self._fixed = {"sets": sets, "flush_bytes": flush.size_bytes if flush is not None else 0, **(details or {})}
+        self.details: Mapping[str, Any] = self._fixed
+        # A kernel that is still to be loaded would wait for the spin to end: load everything first.
+        self.replay()
+        self.resolution_s = self._empty_pair_s()
+
+    def sample(self, count: int) -> Sequence[int]:
+        durations_ns: list[int] = []
+        while len(durations_ns) < count:
+            durations_ns.extend(self._batch(min(BATCH, count - len(durations_ns))))
+        return durations_ns
+
+    def replay(self) -> None:
+        if self._flush is not None:
+            self._flush()
+        for set_index in range(self._kernel.sets):
+            self._kernel.enqueue(set_index)
+        self._cuda.synchronize()
+
+    def close(self) -> None:
+        self._flush = None
+
+    def _batch(self, size: int) -> list[int]:
+        """Take a batch; one whose spin ended too early is taken again behind a longer spin."""
+        while True:
+            hidden = self._queue(size)
+            self._cuda.synchronize()
+            if hidden or self._cycles >= SPIN_CYCLES_AT_MOST:
+                break
+            self._cycles *= 2
+        self._hidden &= hidden
+        self.details = {**self._fixed, "spin_cycles": self._cycles, "hidden": self._hidden}
+        return [round(float(start.elapsed_time(end)) * 1e6) for start, end in self._events[:size]]
+
+    def _queue(self, size: int) -> bool:
+        self._cuda._sleep(self._cycles)
+        self._gate.record()
+        for start, end in self._events[:size]:
+            if self._flush is not None:
+                self._flush()
+            start.record()
+            self._kernel.enqueue(self._next % self._sets)
+            end.record()
+            self._next += 1
+        return not self._gate.query()
+
+    def _empty_pair_s(self) -> float:
+        """What a pair of events around nothing reads: the floor of one sample."""
+        self._cuda._sleep(self._cycles)
+        for start, end in self._events:
+            start.record()
+            end.record()
+        self._cuda.synchronize()
+        return max(float(median(start.elapsed_time(end) for start, end in self._events)) / 1e3, 1e-9)

@@ -1,0 +1,131 @@
+"""Inputs of a stated distribution, written in place from a seed.
+
+Values are drawn in float32 (float64 for float64 operands) and rounded to the operand's type, so that one seed means the
+same numbers in every format.  Drawing goes chunk by chunk, each from a seed of its own: scratch memory stays bounded
+whatever the operand's size.
+"""
+
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+
+CHUNK_ELEMENTS = 1 << 22
+CONSTANT = 0.5
+# One value in 1024 stands far out, as in the activations of language models.
+OUTLIER_SHARE = 1 / 1024
+OUTLIER_FACTOR = 64.0
+FP8_E4M3_MAX = 448.0
+INT8_MAX = 127
+
+Result = TypeVar("Result")
+Draw = Callable[[torch.Tensor, torch.Generator], Any]
+
+
+def _draw_outliers(out: torch.Tensor, generator: torch.Generator) -> None:
+    out.normal_(generator=generator)
+    chance = torch.empty_like(out).uniform_(generator=generator)
+    out.mul_((chance < OUTLIER_SHARE) * (OUTLIER_FACTOR - 1) + 1)
+
+
+DISTRIBUTIONS: dict[str, Draw] = {
+    "normal": lambda out, generator: out.normal_(generator=generator),
+    "uniform": lambda out, generator: out.uniform_(-1.0, 1.0, generator=generator),
+    "integer": lambda out, generator: out.random_(-1, 2, generator=generator),
+    "zeros": lambda out, generator: out.zero_(),
+    "constant": lambda out, generator: out.fill_(CONSTANT),
+    "outliers": _draw_outliers,
+}
+
+# Factors that carry a distribution to the int8 range; what passes it saturates.  At 4 sigma for normal data; outliers
+# take the range and leave the body 2 steps wide, which is their point; -1, 0 and 1 stay what they are.
+INT8_FACTOR = {"normal": 32.0, "uniform": 127.0, "integer": 1.0, "zeros": 1.0, "constant": 254.0, "outliers": 2.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One input in its buffer: the stored numbers, and the float32 scale (0-d, same device) that fp8 numbers carry."""
+
+    data: torch.Tensor
+    scale: torch.Tensor | None = None
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> "Operand":
+        """Allocate a contiguous buffer, with a scale where the type needs one."""
+        scaled = dtype == torch.float8_e4m3fn
+        scale = torch.ones((), dtype=torch.float32, device=device) if scaled else None
+        return cls(torch.empty(shape, dtype=dtype, device=device), scale)
+
+    def refill(self, distribution: str, seed: int) -> None:
+        """Write fresh numbers of ``distribution`` into the same buffer."""
+        draw = DISTRIBUTIONS[distribution]
+        if self.scale is not None:
+            _fill_scaled(self.data, self.scale, draw, seed)
+        elif self.data.dtype == torch.int8:
+            factor = INT8_FACTOR[distribution]
+            _fill_rounded(self.data, lambda x: x.mul_(factor).round_().clamp_(-INT8_MAX, INT8_MAX), draw, seed)
+        else:
+            _fill_rounded(self.data, lambda x: x, draw, seed)
+
+    def scaled(self, product: torch.Tensor) -> torch.Tensor:
+        """A float64 product with the stored numbers, times the scale they carry."""
+        return product if self.scale is None else product * self.scale.to(torch.float64)
+
+
+def mixed_seed(seed: int, *streams: int) -> int:
+    """A 63-bit seed of its own for each (seed, input set, operand)."""
+    text = "/".join(str(number) for number in (seed, *streams))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def _fill_rounded(data: torch.Tensor, adjust: Callable[[torch.Tensor], torch.Tensor], draw: Draw, seed: int) -> None:
+    def fill(index: int, chunk: torch.Tensor) -> None:
+        generator = _generator(data.device, mixed_seed(seed, index))
+        if chunk.dtype in (torch.float32, torch.float64):
+            draw(chunk, generator)
+        else:
+            chunk.copy_(adjust(_drawn(chunk, draw, generator)))
+
+    _each_chunk(data, fill)
+
+
+def _fill_scaled(data: torch.Tensor, scale: torch.Tensor, draw: Draw, seed: int) -> None:
+    """Quantise to fp8 with one scale that carries the largest magnitude to the format's largest number.
+
+    Every chunk is drawn twice, because the scale is known only once every number has been seen.
+    """
+
+    def drawn(index: int, chunk: torch.Tensor) -> torch.Tensor:
+        return _drawn(chunk, draw, _generator(data.device, mixed_seed(seed, index)))
+
+    def quantise(index: int, chunk: torch.Tensor) -> None:
+        chunk.copy_((drawn(index, chunk) / scale).clamp_(-FP8_E4M3_MAX, FP8_E4M3_MAX))
+
+    largest = torch.stack(_each_chunk(data, lambda index, chunk: drawn(index, chunk).abs().max())).max()
+    scale.copy_(torch.where(largest > 0, largest / FP8_E4M3_MAX, torch.ones_like(largest)))
+    _each_chunk(data, quantise)
+
+
+def _each_chunk(data: torch.Tensor, work: Callable[[int, torch.Tensor], Result]) -> list[Result]:
+    """Apply ``work`` to every chunk; on a CPU by several threads, because one generator draws on one core only.
+
+    A chunk has its own generator, so the numbers do not depend on how many threads there are.
+    """
+    chunks = data.view(-1).split(CHUNK_ELEMENTS)
+    if data.device.type != "cpu" or len(chunks) == 1:
+        return [work(index, chunk) for index, chunk in enumerate(chunks)]
+    with ThreadPoolExecutor(max_workers=torch.get_num_threads()) as pool:
+        return list(pool.map(work, range(len(chunks)), chunks))
+
+
+def _generator(device: torch.device, seed: int) -> torch.Generator:
+    return torch.Generator(device=device).manual_seed(seed)
+
+
+def _drawn(like: torch.Tensor, draw: Draw, generator: torch.Generator) -> torch.Tensor:
+    wide = torch.empty(like.shape, dtype=torch.float32, device=like.device)
+    draw(wide, generator)
+    return wide

@@ -1,0 +1,247 @@
+"""GEMM through torch's libraries: C = A B with A m x k, B k x n, C m x n.
+
+``layout`` names how A and B are stored: ``n`` as they are written, ``t`` transposed.  ``nt`` is a Linear layer: B is kept
+n x k with K contiguous.  The call is ``torch.mm`` for floating point, ``torch._int_mm`` for int8 and ``torch._scaled_mm`` for
+fp8; on a CPU fp8 operands are converted to bf16 (which holds every fp8 number exactly) and multiplied there, because the
+fp8 call of torch falls back to scalar loops.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+
+from backends.torch.check import project
+from backends.torch.data import DISTRIBUTIONS, Operand
+from backends.torch.kernel import InputSet, TorchKernel
+from backends.torch.precision import SWITCHES, Precision, precision_of
+from backends.torch.target import FORMATS, Target
+from suite.case import Case, Workload
+from suite.errors import nearest
+
+LAYOUTS = ("nn", "nt", "tn", "tt")
+# A block of K in float64 references: 64 MiB for a tile 512 high.
+K_BLOCK = 1 << 14
+
+
+class Sizes(NamedTuple):
+    """Sizes of a GEMM and how its operands are stored."""
+
+    m: int
+    n: int
+    k: int
+    layout: str
+
+    @classmethod
+    def of(cls, workload: Workload) -> "Sizes":
+        params = dict(workload.params)
+        return cls(int(params["m"]), int(params["n"]), int(params["k"]), str(params.get("layout", "nt")))
+
+    @property
+    def a_shape(self) -> tuple[int, int]:
+        return (self.m, self.k) if self.layout[0] == "n" else (self.k, self.m)
+
+    @property
+    def b_shape(self) -> tuple[int, int]:
+        return (self.k, self.n) if self.layout[1] == "n" else (self.n, self.k)
+
+
+def a_view(data: torch.Tensor, layout: str) -> torch.Tensor:
+    """A as m x k, whatever way it is stored."""
+    return data if layout[0] == "n" else _transposed(data)
+
+
+def b_view(data: torch.Tensor, layout: str) -> torch.Tensor:
+    """B as k x n, whatever way it is stored."""
+    return data if layout[1] == "n" else _transposed(data)
+
+
+def _transposed(data: torch.Tensor) -> torch.Tensor:
+    # One row and one column lie in memory alike.  Said in strides of a transpose, torch._int_mm on a CPU (seen with 2.13)
+    # takes it for something it cannot do and silently writes nothing.
+    return data.view(data.shape[1], data.shape[0]) if 1 in data.shape else data.t()
+
+
+class Product:
+    """The float64 product of the operands as stored, in blocks of K so that no operand is copied whole."""
+
+    def __init__(self, layout: str) -> None:
+        self._layout = layout
+
+    def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> torch.Tensor:
+        a, b = operands
+        a_mk = a_view(a.data, self._layout)[row : row + rows]
+        b_kn = b_view(b.data, self._layout)[:, column : column + columns]
+        total = torch.zeros(a_mk.shape[0], b_kn.shape[1], dtype=torch.float64, device=a_mk.device)
+        for a_part, b_part in zip(a_mk.split(K_BLOCK, dim=1), b_kn.split(K_BLOCK, dim=0), strict=True):
+            total.addmm_(a_part.to(torch.float64), b_part.to(torch.float64))
+        return b.scaled(a.scaled(total))
+
+    def project(self, operands: Sequence[Operand], vector: torch.Tensor) -> torch.Tensor:
+        a, b = operands
+        b_vector = project(b_view(b.data, self._layout), vector)
+        return b.scaled(a.scaled(project(a_view(a.data, self._layout), b_vector)))
+
+
+def reason(case: Case, target: Target) -> str | None:
+    """Why this case cannot run on ``target``; ``None`` when it can."""
+    workload, switches = case.workload, dict(case.switches)
+    for told in (
+        _unknown("implementation", case.implementation, ("library",)),
+        _unknown("format", workload.format, FORMATS),
+        _unknown("distribution", workload.distribution, DISTRIBUTIONS),
+        _unknown("layout", Sizes.of(workload).layout, LAYOUTS),
+        *(_unknown("switch", name, SWITCHES) for name in switches),
+    ):
+        if told is not None:
+            return told
+    return (
+        target.missing.get(workload.format)
+        or _semantics_reason(workload)
+        or _switches_reason(workload.format, switches)
+        or _library_reason(workload.format, Sizes.of(workload), target)
+    )
+
+
+def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
+    """Allocate and fill ``sets`` input sets; raises torch's own errors when memory runs out."""
+    workload = case.workload
+    sizes, numerics = Sizes.of(workload), FORMATS[workload.format]
+    precision = precision_of(workload.format, dict(case.switches))
+    bind = _binder(workload.format, sizes, target, precision)
+    input_sets = []
+    for _ in range(sets):
+        a = Operand.empty(sizes.a_shape, numerics.operand, target.device)
+        b = Operand.empty(sizes.b_shape, numerics.operand, target.device)
+        output = torch.empty(sizes.m, sizes.n, dtype=numerics.output, device=target.device)
+        input_sets.append(InputSet((a, b), output, bind(a, b, output)))
+    kernel = TorchKernel(
+        input_sets,
+        Product(sizes.layout),
+        workload.distribution,
+        target.execution(workload.format),
+        precision,
+        {
+            **_description(workload.format, sizes, target),
+            "switches_without_effect": _idle_switches(dict(case.switches), target),
+        },
+    )
+    kernel.refill(seed)
+    kernel.poison()
+    return kernel
+
+
+Bind = Callable[[Operand, Operand, torch.Tensor], Callable[[], Any]]
+
+
+def _binder(format_name: str, sizes: Sizes, target: Target, precision: Precision) -> Bind:
+    """How a launch is made from buffers; the calls it makes allocate nothing that outlives them."""
+    if format_name == "fp8_e4m3":
+        return _bind_upcast(sizes, target) if target.kind == "cpu" else partial(_bind_scaled, sizes.layout, precision)
+    multiply = torch._int_mm if format_name == "int8" else torch.mm
+
+    def bind(a: Operand, b: Operand, output: torch.Tensor) -> Callable[[], Any]:
+        return partial(multiply, a_view(a.data, sizes.layout), b_view(b.data, sizes.layout), out=output)
+
+    return bind
+
+
+def _bind_scaled(layout: str, precision: Precision, a: Operand, b: Operand, output: torch.Tensor) -> Callable[[], Any]:
+    return partial(
+        torch._scaled_mm,
+        a_view(a.data, layout),
+        b_view(b.data, layout),
+        scale_a=a.scale,
+        scale_b=b.scale,
+        out_dtype=output.dtype,
+        use_fast_accum=precision.fp8_fast_accum,
+        out=output,
+    )
+
+
+def _bind_upcast(sizes: Sizes, target: Target) -> Bind:
+    """fp8 on a CPU: convert both operands into shared bf16 scratch, then a scaled bf16 matmul."""
+    a_wide = torch.empty(sizes.a_shape, dtype=torch.bfloat16, device=target.device)
+    b_wide = torch.empty(sizes.b_shape, dtype=torch.bfloat16, device=target.device)
+
+    def bind(a: Operand, b: Operand, output: torch.Tensor) -> Callable[[], Any]:
+        def launch() -> None:
+            assert a.scale is not None
+            assert b.scale is not None
+            a_wide.copy_(a.data)
+            b_wide.copy_(b.data)
+            factors = (a_view(a_wide, sizes.layout), b_view(b_wide, sizes.layout))
+            torch.addmm(output, *factors, beta=0, alpha=float(a.scale) * float(b.scale), out=output)
+
+        return launch
+
+    return bind
+
+
+def _unknown(kind: str, given: str, known: Any) -> str | None:
+    return None if given in known else f"gemm through torch has no {kind} {given!r}{nearest(given, known)}"
+
+
+def _semantics_reason(workload: Workload) -> str | None:
+    semantics = dict(workload.semantics)
+    accumulate = semantics.get("accumulate", FORMATS[workload.format].accumulate)
+    if accumulate != FORMATS[workload.format].accumulate:
+        return f"{workload.format} accumulates in {FORMATS[workload.format].accumulate} here, not in {accumulate}"
+    scaling = semantics.get("scaling", "tensor")
+    return None if scaling == "tensor" else f"{workload.format} with {scaling} scales is not offered, only tensor scales"
+
+
+def _switches_reason(format_name: str, switches: dict[str, Any]) -> str | None:
+    if "tf32" in switches and format_name in ("fp32", "tf32") and bool(switches["tf32"]) != (format_name == "tf32"):
+        return f"format {format_name} contradicts the switch tf32={switches['tf32']}"
+    return None
+
+
+def _library_reason(format_name: str, sizes: Sizes, target: Target) -> str | None:
+    """Sizes and layouts that the CUDA libraries behind torch's private calls refuse."""
+    if target.kind != "cuda":
+        return None
+    m, n, k, layout = sizes
+    if format_name == "int8":
+        if m <= 16:
+            return f"torch._int_mm takes more than 16 rows, not m={m}"
+        if n % 8 or k % 8:
+            return f"torch._int_mm takes n and k that are multiples of 8, not n={n} k={k}"
+    if format_name == "fp8_e4m3":
+        if layout != "nt":
+            return f"torch._scaled_mm takes both operands with K contiguous (layout nt), not layout {layout}"
+        if n % 16 or k % 16:
+            return f"torch._scaled_mm takes n and k that are multiples of 16, not n={n} k={k}"
+    return None
+
+
+def _description(format_name: str, sizes: Sizes, target: Target) -> dict[str, Any]:
+    call = {"int8": "torch._int_mm", "fp8_e4m3": "torch._scaled_mm"}.get(format_name, "torch.mm")
+    if target.execution(format_name) == "emulated" and format_name == "fp8_e4m3":
+        call = "torch.addmm on bf16 copies"
+    return {
+        "call": call,
+        "library": _library(format_name, target),
+        "layout": sizes.layout,
+        "operand_dtype": str(FORMATS[format_name].operand).removeprefix("torch."),
+        "output_dtype": str(FORMATS[format_name].output).removeprefix("torch."),
+        "accumulate": FORMATS[format_name].accumulate,
+        "emulation": target.emulated.get(format_name, ""),
+        "reference": "float64",
+    }
+
+
+def _idle_switches(switches: dict[str, Any], target: Target) -> list[str]:
+    """Switches that allow what only tensor cores can do; a CPU always sums in the format's accumulator."""
+    return sorted(name for name, on in switches.items() if on and target.kind == "cpu")
+
+
+def _library(format_name: str, target: Target) -> str:
+    """The library that torch hands this format to."""
+    if target.kind == "cuda":
+        preferred = str(torch.backends.cuda.preferred_blas_library()).rpartition(".")[2]
+        return "cuBLASLt" if format_name in ("int8", "fp8_e4m3") else f"cuBLAS (preferred: {preferred})"
+    if format_name in ("fp32", "fp64") and torch.backends.mkl.is_available():
+        return "MKL"
+    return "oneDNN" if torch.backends.mkldnn.is_available() else "torch's own BLAS"

@@ -1,0 +1,95 @@
+"""A case made ready on a torch device: rotating input sets in fixed buffers, and one launch for each."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import torch
+
+from backends.torch import check
+from backends.torch.data import Operand, mixed_seed
+from backends.torch.precision import Precision, enforce
+from suite.backend import Observed, Probe, Reference
+
+
+class Formula(Protocol):
+    """What the output should be, in float64, from the operands as they are stored."""
+
+    def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> torch.Tensor:
+        """A part of the output (rows x columns)."""
+        ...
+
+    def project(self, operands: Sequence[Operand], vector: torch.Tensor) -> torch.Tensor:
+        """The whole output (rows x columns) times a vector (columns): one value a row."""
+        ...
+
+
+class InputSet(NamedTuple):
+    """Buffers of one rotating set and the call that computes ``output`` (a matrix) from ``operands``."""
+
+    operands: tuple[Operand, ...]
+    output: torch.Tensor
+    launch: Callable[[], Any]
+
+
+class TorchKernel:
+    """The contract ``suite.backend.Kernel`` over torch tensors; ``input_sets`` are in rotation order."""
+
+    def __init__(
+        self,
+        input_sets: Sequence[InputSet],
+        formula: Formula,
+        distribution: str,
+        execution: str,
+        precision: Precision,
+        description: Mapping[str, Any],
+    ) -> None:
+        self.input_sets = tuple(input_sets)
+        self.formula = formula
+        self.distribution = distribution
+        self.execution = execution
+        self.precision = precision
+        self.sets = len(self.input_sets)
+        self._description = dict(description)
+        # Looked up on every launch: a plain tuple of calls keeps the host's share of a launch small.
+        self._launches = tuple(each.launch for each in self.input_sets)
+
+    @property
+    def output_shape(self) -> tuple[int, int]:
+        rows, columns = self.input_sets[0].output.shape
+        return int(rows), int(columns)
+
+    @property
+    def set_bytes(self) -> int:
+        """Bytes that one launch touches: operands and output of one set."""
+        first = self.input_sets[0]
+        return sum(tensor.nbytes for tensor in (*(operand.data for operand in first.operands), first.output))
+
+    def enqueue(self, set_index: int) -> None:
+        enforce(self.precision)
+        self._launches[set_index]()
+
+    def refill(self, seed: int) -> None:
+        for set_index, each in enumerate(self.input_sets):
+            for operand_index, operand in enumerate(each.operands):
+                operand.refill(self.distribution, mixed_seed(seed, set_index, operand_index))
+
+    def poison(self) -> None:
+        for each in self.input_sets:
+            check.poison(each.output)
+
+    def observe(self, probe: Probe) -> Observed:
+        return check.observe(self.input_sets[probe.set_index].output, probe)
+
+    def reference(self, probe: Probe) -> Reference:
+        each = self.input_sets[probe.set_index]
+        signs = check.sign_vector(each.output.shape[1], probe.seed, each.output.device)
+        tiles = tuple(check.to_numpy(self.formula.tile(each.operands, *tile)) for tile in probe.tiles)
+        return Reference(tiles, check.to_numpy(self.formula.project(each.operands, signs)))
+
+    def describe(self) -> Mapping[str, Any]:
+        return {**self._description, "precision": self.precision.to_json(), "distribution": self.distribution}
+
+    def close(self) -> None:
+        """Drop the buffers; whoever owns a caching allocator returns them to the device."""
+        self.input_sets = ()
+        self._launches = ()

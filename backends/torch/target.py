@@ -1,0 +1,79 @@
+"""What a torch device can compute, and how: the part of the port that differs between machines."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+
+Execution = Literal["native", "emulated"]
+
+
+class Numerics(NamedTuple):
+    """Types of one matmul format: operands, output, and what products are summed in."""
+
+    operand: torch.dtype
+    output: torch.dtype
+    accumulate: str
+
+
+FORMATS = {
+    "fp64": Numerics(torch.float64, torch.float64, "fp64"),
+    "fp32": Numerics(torch.float32, torch.float32, "fp32"),
+    "tf32": Numerics(torch.float32, torch.float32, "fp32"),
+    "bf16": Numerics(torch.bfloat16, torch.bfloat16, "fp32"),
+    "fp16": Numerics(torch.float16, torch.float16, "fp32"),
+    "int8": Numerics(torch.int8, torch.int32, "int32"),
+    "fp8_e4m3": Numerics(torch.float8_e4m3fn, torch.bfloat16, "fp32"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A device and how it executes each format.
+
+    ``kind`` is torch's device type.  A format is native, or a key of ``emulated`` (how it is computed instead), or a
+    key of ``missing`` (why it cannot run).
+    """
+
+    device: torch.device
+    kind: str
+    emulated: Mapping[str, str]
+    missing: Mapping[str, str]
+
+    def execution(self, format_name: str) -> Execution:
+        return "emulated" if format_name in self.emulated else "native"
+
+
+def cpu_target(isa: tuple[str, ...]) -> Target:
+    """How a CPU with these instruction-set flags executes each format."""
+    emulated = {"fp8_e4m3": "operands converted to bf16 (exact), then a bf16 matmul"}
+    wide = "converted to fp32 inside the library: the CPU has no {} arithmetic"
+    if not _any(isa, "avx512_bf16", "amx_bf16", "avx_ne_convert", "bf16", "svebf16"):
+        emulated["bf16"] = wide.format("bf16")
+    if not _any(isa, "avx512_fp16", "amx_fp16", "fphp", "asimdhp"):
+        emulated["fp16"] = wide.format("fp16")
+    if not _any(isa, "avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8", "i8mm", "asimddp"):
+        emulated["int8"] = wide.format("int8 dot-product")
+    missing = {"tf32": "tf32 is a mode of NVIDIA tensor cores; a CPU computes fp32"}
+    return Target(torch.device("cpu"), "cpu", emulated, missing)
+
+
+def cuda_target(index: int, capability: tuple[int, int]) -> Target:
+    """How an NVIDIA device of this compute capability executes each format."""
+    emulated, missing = {}, {}
+    version = f"compute capability {capability[0]}.{capability[1]}"
+    if capability < (8, 0):
+        emulated["bf16"] = f"computed in fp32 by the library: {version} is below 8.0"
+        missing["tf32"] = f"tf32 needs compute capability 8.0, this device has {version}"
+    if capability < (7, 0):
+        emulated["fp16"] = f"computed without tensor cores: {version} is below 7.0"
+    if capability < (7, 5):
+        missing["int8"] = f"int8 tensor cores need compute capability 7.5, this device has {version}"
+    if capability < (8, 9):
+        missing["fp8_e4m3"] = f"fp8 needs compute capability 8.9, this device has {version}"
+    return Target(torch.device("cuda", index), "cuda", emulated, missing)
+
+
+def _any(isa: tuple[str, ...], *flags: str) -> bool:
+    return any(flag in isa for flag in flags)

@@ -1,0 +1,1 @@
+"""Portable Triton kernels; imported only where a device runs them."""

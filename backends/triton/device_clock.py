@@ -1,0 +1,72 @@
+"""The clock a GPU really had: cycles per second counted on the device itself, around a window of work.
+
+A kernel of a block per multiprocessor reads the cycle counter, the global timer and the multiprocessor's id before and
+after the window.  Readings of one multiprocessor are paired; their median is the window's clock.  The driver's clock is
+a sample and reads high under load, so this one, not that, is what a ceiling at the clock is computed from.
+"""
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+FIELDS = 3  # multiprocessor id, cycles, nanoseconds
+# More blocks than multiprocessors: a block may land twice on one before every one has had its own.
+BLOCKS_PER_UNIT = 4
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _read_clocks(out_ptr):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    unit = tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
+    cycles = tl.inline_asm_elementwise("mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1)
+    nanoseconds = tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64, is_pure=False, pack=1)
+    row_ptr = out_ptr + tl.program_id(0) * 3
+    tl.store(row_ptr, unit.to(tl.int64))
+    tl.store(row_ptr + 1, cycles)
+    tl.store(row_ptr + 2, nanoseconds)
+
+
+class Window(NamedTuple):
+    """Clock of one window: the median over multiprocessors (Hz), their relative spread, and its length (seconds)."""
+
+    hz: float
+    spread: float
+    seconds: float
+
+
+class DeviceClock:
+    """Marks are enqueued on the current stream like any kernel; ``windows`` pairs them up once the device is idle."""
+
+    def __init__(self, units: int, marks: int = 64) -> None:
+        self._readings = torch.zeros((marks, units * BLOCKS_PER_UNIT, FIELDS), dtype=torch.int64, device="cuda")
+        self._used = 0
+        self.mark()  # compiles and loads the kernel, outside any window
+        torch.cuda.synchronize()
+        self._used = 0
+
+    def mark(self) -> None:
+        """Enqueue one reading; marks beyond the buffer's room are dropped in pairs."""
+        if self._used < len(self._readings):
+            _read_clocks[(self._readings.shape[1],)](self._readings[self._used], num_warps=1)
+            self._used += 1
+
+    def windows(self) -> list[Window]:
+        """Every window between an odd mark and the next; waits for the device and forgets the marks."""
+        torch.cuda.synchronize()
+        readings = self._readings[: self._used].cpu().tolist()
+        self._used = 0
+        pairs = zip(readings[::2], readings[1::2], strict=False)
+        return [window for before, after in pairs if (window := pair(before, after)) is not None]
+
+
+def pair(before: list[list[int]], after: list[list[int]]) -> Window | None:
+    """Clock between two readings, each a list of (unit, cycles, nanoseconds); ``None`` where no unit is in both."""
+    first = {unit: (cycles, ns) for unit, cycles, ns in reversed(before)}
+    last = {unit: (cycles, ns) for unit, cycles, ns in after}
+    spans = [(last[unit][0] - first[unit][0], last[unit][1] - first[unit][1]) for unit in first.keys() & last.keys()]
+    clocks = sorted(cycles / ns * 1e9 for cycles, ns in spans if ns > 0 and cycles > 0)
+    if not clocks:
+        return None
+    hz = clocks[len(clocks) // 2]
+    return Window(hz, (clocks[-1] - clocks[0]) / hz, max(ns for _, ns in spans) * 1e-9)

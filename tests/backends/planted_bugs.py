@@ -1,0 +1,123 @@
+"""Kernels with a known bug, wrapped around the real ones: a check that passes any of them is worth nothing.
+
+``BUGS`` lists (name, wrap); ``wrap(kernel)`` takes a ``TorchKernel`` of the gemm job and returns a kernel of the same contract
+whose every launch is wrong in one way.  All of them run on the device, can be captured in a graph, and work for every
+format.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+from backends.torch.data import Operand
+from backends.torch.gemm import a_view, b_view
+from backends.torch.kernel import InputSet, TorchKernel
+
+DROPPED_K = 32
+TILE = 16
+WRONG_SCALE = 1.1
+# An int32 output cannot hold NaN: a number far outside what the product can be stands for it.
+WRONG_INTEGER = 1 << 30
+
+
+class BuggyKernel:
+    """A kernel whose launches are replaced by ``launch(kernel, set_index)``; everything else is the real one's."""
+
+    def __init__(self, real: TorchKernel, launch: Callable[[TorchKernel, int], None]) -> None:
+        self.real = real
+        self._launch = launch
+
+    def enqueue(self, set_index: int) -> None:
+        self._launch(self.real, set_index)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+class Bug(NamedTuple):
+    name: str
+    wrap: Callable[[TorchKernel], BuggyKernel]
+
+
+def layout_of(kernel: TorchKernel) -> str:
+    return str(kernel.describe()["layout"])
+
+
+def exact(operand: Operand, view: torch.Tensor) -> torch.Tensor:
+    return operand.scaled(view.to(torch.float64))
+
+
+def write(each: InputSet, product: torch.Tensor) -> None:
+    each.output.copy_(product)
+
+
+def wrong_transpose(kernel: TorchKernel, set_index: int) -> None:
+    """B is read in the other storage order: its rows taken for its columns."""
+    each = kernel.input_sets[set_index]
+    a, b = each.operands
+    k, n = b_view(b.data, layout_of(kernel)).shape
+    storage = b.data.reshape(-1)
+    misread = storage.view(k, n) if layout_of(kernel)[1] == "t" else storage.view(n, k).t()
+    write(each, exact(a, a_view(a.data, layout_of(kernel))) @ exact(b, misread))
+
+
+def unwritten_tile(kernel: TorchKernel, set_index: int) -> None:
+    """The last tile is never stored: what stood there before still stands there."""
+    output = kernel.input_sets[set_index].output
+    before = output[-TILE:, -TILE:].clone()
+    kernel.enqueue(set_index)
+    output[-TILE:, -TILE:] = before
+
+
+def stale_output() -> Callable[[TorchKernel, int], None]:
+    """The first result of each set is kept and given out ever after, whatever the inputs have become."""
+    kept: dict[int, torch.Tensor] = {}
+
+    def launch(kernel: TorchKernel, set_index: int) -> None:
+        output = kernel.input_sets[set_index].output
+        if set_index in kept:
+            output.copy_(kept[set_index])
+            return
+        kernel.enqueue(set_index)
+        kept[set_index] = output.clone()
+
+    return launch
+
+
+def wrong_scale(kernel: TorchKernel, set_index: int) -> None:
+    """Every result is a tenth too large; integers twice as large."""
+    output = kernel.input_sets[set_index].output
+    kernel.enqueue(set_index)
+    output.mul_(WRONG_SCALE if output.dtype.is_floating_point else 2)
+
+
+def truncated_k(kernel: TorchKernel, set_index: int) -> None:
+    """The last block of K is left out."""
+    each = kernel.input_sets[set_index]
+    a, b = each.operands
+    a_mk, b_kn = a_view(a.data, layout_of(kernel)), b_view(b.data, layout_of(kernel))
+    k = a_mk.shape[1]
+    kept = k - DROPPED_K if k > DROPPED_K else k // 2
+    write(each, exact(a, a_mk[:, :kept]) @ exact(b, b_kn[:kept]))
+
+
+def not_a_number(kernel: TorchKernel, set_index: int) -> None:
+    """One element, far from the corner that is always sampled, is NaN."""
+    output = kernel.input_sets[set_index].output
+    kernel.enqueue(set_index)
+    output[output.shape[0] // 2, output.shape[1] // 3] = float("nan") if output.dtype.is_floating_point else WRONG_INTEGER
+
+
+def planted(launch: Callable[[TorchKernel, int], None]) -> Callable[[TorchKernel], BuggyKernel]:
+    return lambda kernel: BuggyKernel(kernel, launch)
+
+
+BUGS = [
+    Bug("wrong transpose", planted(wrong_transpose)),
+    Bug("unwritten tile", planted(unwritten_tile)),
+    Bug("stale output", lambda kernel: BuggyKernel(kernel, stale_output())),
+    Bug("wrong scale", planted(wrong_scale)),
+    Bug("truncated K", planted(truncated_k)),
+    Bug("NaN", planted(not_a_number)),
+]

@@ -1,0 +1,87 @@
+"""The CPU backend as the worker sees it."""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+
+from backends.cpu import CpuBackend
+from suite.backend import DeviceInfo
+from suite.errors import DeviceNotFound, UsageError
+from suite.outcome import Evidence
+from tests.backends.cases import COLD, gemm_case, run_all, verdict
+
+
+def test_the_device_is_described_from_what_the_machine_says() -> None:
+    (info,) = CpuBackend().devices()
+    assert DeviceInfo.from_json(json.loads(json.dumps(info.to_json()))) == info
+    assert info.backend == "cpu"
+    assert info.name
+    assert info.memory_bytes > 0
+    assert info.visible_units is not None
+    assert info.visible_units >= 1
+    assert info.cold_by == "flush"
+    assert len(info.uid) == 16
+
+
+def test_threads_are_set_and_recorded() -> None:
+    backend = CpuBackend({"threads": 1})
+    backend.select(0)
+    assert torch.get_num_threads() == 1
+    facts = backend.environment()
+    assert facts["torch_threads"].value == 1
+    assert facts["torch"].value == torch.__version__
+    assert all(fact.value is not None or fact.reason for fact in facts.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"thread": 2}, "did you mean 'threads'"),
+        ({"threads": 0}, "threads=0"),
+        ({"threads": True}, "threads=True"),
+        ({"flush_factor": -1}, "flush_factor=-1"),
+        ({"telemetry_period_s": "fast"}, "telemetry_period_s='fast'"),
+    ],
+)
+def test_options_are_checked(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        CpuBackend(options)
+
+
+def test_there_is_one_cpu() -> None:
+    with pytest.raises(DeviceNotFound, match="not 1"):
+        CpuBackend().select(1)
+
+
+def test_a_case_from_start_to_end() -> None:
+    backend = CpuBackend({"threads": 1, "flush_factor": 0.05})
+    backend.select(0)
+    assert backend.evidence is Evidence.MEASURED
+    case = gemm_case("bf16", 64, 48, 80, regime=COLD)
+    assert backend.supports(case) is None
+    free = backend.memory_free()
+    assert 0 < free <= backend.devices()[0].memory_bytes
+    kernel = backend.prepare(case, 2, seed=1)
+    run_all(kernel)
+    backend.synchronize()
+    assert verdict(kernel, case).passed
+    sampler = backend.sampler(kernel, case, 0.001)
+    assert len(sampler.sample(4)) == 4
+    assert sampler.details["flush_bytes"] > 0
+    telemetry = backend.telemetry()
+    telemetry.start()
+    channels = telemetry.stop()
+    assert all(channel.values or channel.unavailable for channel in channels.values())
+
+
+def test_a_second_flush_buffer_is_not_made() -> None:
+    backend = CpuBackend({"threads": 1, "flush_factor": 0.01})
+    backend.select(0)
+    case = gemm_case("fp32", 8, 8, 8)
+    made = []
+    for _ in range(2):
+        backend.sampler(backend.prepare(case, 1, seed=1), case, 0.001).sample(1)
+        made.append(backend._flush)
+    assert made[0] is made[1]

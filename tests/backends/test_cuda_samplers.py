@@ -1,0 +1,140 @@
+"""The CUDA samplers' logic, on a device with a scripted clock."""
+
+import pytest
+
+from backends.torch.cuda_graph import RING, GraphSampler
+from backends.torch.cuda_spin import BATCH, SPIN_CYCLES, SpinSampler
+from backends.torch.graph_names import parse_names
+from tests.backends.fake_cuda import FakeCuda, FakeFlush, FakeKernel
+
+
+@pytest.mark.parametrize("external", [True, False])
+def test_a_graph_gives_back_the_time_of_its_launches(external: bool) -> None:
+    cuda = FakeCuda(external=external)
+    sampler = GraphSampler(FakeKernel(cuda, sets=3, seconds=1e-5), 3, sample_s=0.002, cuda=cuda)
+    assert sampler.launches == 201
+    assert sampler.details["events"] == ("in the graph" if external else "around each replay")
+    for duration_ns in sampler.sample(25):
+        assert duration_ns == pytest.approx(sampler.launches * 1e4, rel=1e-6)
+
+
+def test_cold_launches_rotate_evenly_and_in_order() -> None:
+    cuda = FakeCuda()
+    sampler = GraphSampler(FakeKernel(cuda, sets=4, seconds=1e-4), 4, sample_s=0.002, cuda=cuda)
+    cuda.launched.clear()
+    sampler.sample(3)
+    assert cuda.launched == [0, 1, 2, 3] * (3 * sampler.launches // 4)
+
+
+def test_long_launches_alternate_between_samples_across_calls() -> None:
+    cuda = FakeCuda()
+    sampler = GraphSampler(FakeKernel(cuda, sets=2, seconds=0.05), 2, sample_s=0.002, cuda=cuda)
+    assert sampler.launches == 1
+    cuda.launched.clear()
+    samples = [*sampler.sample(1), *sampler.sample(3), *sampler.sample(2)]
+    assert cuda.launched == [0, 1, 0, 1, 0, 1]
+    assert samples == [pytest.approx(5e7)] * 6
+
+
+def test_more_samples_than_graphs_in_the_ring() -> None:
+    cuda = FakeCuda()
+    sampler = GraphSampler(FakeKernel(cuda, sets=1, seconds=1e-4), 1, sample_s=0.002, cuda=cuda)
+    assert sampler.details["graphs"] == RING
+    assert len(sampler.sample(RING * 5 + 1)) == RING * 5 + 1
+
+
+def test_sampling_captures_nothing() -> None:
+    cuda = FakeCuda()
+    sampler = GraphSampler(FakeKernel(cuda, sets=2, seconds=1e-5), 2, sample_s=0.002, cuda=cuda)
+    captured = cuda.graphs_captured
+    sampler.sample(20)
+    sampler.replay()
+    assert cuda.graphs_captured == captured
+
+
+def test_a_host_slower_than_the_device_is_not_in_a_sample() -> None:
+    """10 us of host time an operation, 1 us of device time a launch: only the launches count."""
+    cuda = FakeCuda(host_s=1e-5)
+    sampler = GraphSampler(FakeKernel(cuda, sets=1, seconds=1e-6), 1, sample_s=0.001, cuda=cuda)
+    before = sampler.launches * 1e3
+    # On a replay the fake charges host time to every node, as no real device does; so the nodes are charged none here.
+    cuda.host_s = 0.0
+    assert list(sampler.sample(5)) == pytest.approx([before] * 5, rel=1e-6)
+
+
+@pytest.mark.parametrize(("sets", "seconds"), [(3, 1e-5), (2, 0.05)])
+def test_a_replay_reaches_every_set(sets: int, seconds: float) -> None:
+    cuda = FakeCuda()
+    sampler = GraphSampler(FakeKernel(cuda, sets=sets, seconds=seconds), sets, sample_s=0.002, cuda=cuda)
+    cuda.launched.clear()
+    sampler.replay()
+    assert set(cuda.launched) == set(range(sets))
+
+
+def test_a_warm_replay_reaches_the_sets_that_are_not_timed() -> None:
+    cuda = FakeCuda()
+    sampler = GraphSampler(FakeKernel(cuda, sets=3, seconds=1e-5), 1, sample_s=0.002, cuda=cuda)
+    cuda.launched.clear()
+    sampler.sample(4)
+    assert set(cuda.launched) == {0}
+    sampler.replay()
+    assert set(cuda.launched) == {0, 1, 2}
+
+
+def test_what_cannot_be_captured_is_refused() -> None:
+    cuda = FakeCuda(capturable=False)
+    with pytest.raises(RuntimeError, match="capturing"):
+        GraphSampler(FakeKernel(cuda, sets=1, seconds=1e-5), 1, sample_s=0.002, cuda=cuda)
+
+
+def test_the_spin_hides_the_host_and_the_flush_is_outside() -> None:
+    cuda = FakeCuda(host_s=1e-5)
+    sampler = SpinSampler(FakeKernel(cuda, sets=2, seconds=3e-6), 2, FakeFlush(cuda, 5e-5), cuda=cuda)
+    cuda.launched.clear()
+    assert list(sampler.sample(5)) == pytest.approx([3000] * 5)
+    assert cuda.launched == [-1, 0, -1, 1, -1, 0, -1, 1, -1, 0]
+    assert sampler.details["hidden"]
+    assert sampler.details["flush_bytes"] == 1 << 20
+
+
+def test_a_spin_that_ends_too_early_is_made_longer_and_the_batch_taken_again() -> None:
+    """BATCH launches at 4 operations of 100 us each outlast a first spin of 2 ms."""
+    cuda = FakeCuda(host_s=1e-4)
+    sampler = SpinSampler(FakeKernel(cuda, sets=1, seconds=3e-6), 1, None, cuda=cuda)
+    samples = sampler.sample(BATCH)
+    assert list(samples) == pytest.approx([3000] * BATCH)
+    assert sampler.details["spin_cycles"] > SPIN_CYCLES
+    assert sampler.details["hidden"]
+
+
+def test_samples_come_in_the_number_asked_for() -> None:
+    cuda = FakeCuda()
+    sampler = SpinSampler(FakeKernel(cuda, sets=1, seconds=3e-6), 1, None, cuda=cuda)
+    for count in (1, BATCH - 1, BATCH, BATCH + 1, 3 * BATCH + 5):
+        assert len(sampler.sample(count)) == count
+
+
+DOT = r"""digraph dot {
+subgraph cluster_1 {
+label="graph_1" graph[style="dashed"];
+"graph_1_node_0"[style="solid" shape="rectangle" label="0
+MEMSET
+"];
+"graph_1_node_1"[style="bold" shape="record" label="{KERNEL
+| {ID | 1 (topoId: 1) | nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_NNT\<\<\<132,384,213248\>\>\>}
+| {{node handle | func handle} | {0x000055E7277A5C20 | 0x000055E7270A5A90}}
+| {cooperative | 0}
+}"];
+"graph_1_node_2"[style="bold" shape="record" label="{KERNEL
+| {ID | 2 (topoId: 0) | _row_sums\<\<\<\{64,1\},256,1024\>\>\>}
+| {priority | 0}
+}"];
+"graph_1_node_1" -> "graph_1_node_2" [headlabel=0];
+}
+}
+"""
+
+
+def test_kernel_names_are_read_from_the_drivers_dump() -> None:
+    assert parse_names(DOT) == ["nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_NNT", "_row_sums"]
+    assert parse_names("digraph dot {}") == []

@@ -1,0 +1,63 @@
+"""How launches are grouped into samples."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backends.torch.launches import estimate_launch_s, plan_launches
+
+LIMIT = 2048
+
+
+@given(
+    launch_s=st.floats(1e-7, 10.0),
+    sample_s=st.floats(1e-4, 0.1),
+    sets=st.integers(1, 5000),
+)
+def test_every_set_is_used_equally_often(launch_s: float, sample_s: float, sets: int) -> None:
+    plan = plan_launches(launch_s, sample_s, sets, LIMIT)
+    used = [set_index for sample in range(plan.period) for set_index in plan.order(sample)]
+    assert sorted(used) == sorted(list(range(sets)) * (len(used) // sets))
+    assert plan.launches <= max(LIMIT, sets)
+    assert plan.order(plan.period) == plan.order(0)
+
+
+@given(launch_s=st.floats(1e-6, 1e-3), sets=st.integers(1, 8))
+def test_a_sample_lasts_about_as_long_as_asked(launch_s: float, sets: int) -> None:
+    sample_s = 0.01
+    plan = plan_launches(launch_s, sample_s, sets, limit=100_000)
+    assert plan.launches * launch_s == pytest.approx(sample_s, rel=0.5)
+
+
+def test_long_launches_are_samples_of_their_own_and_sets_take_turns() -> None:
+    plan = plan_launches(0.05, 0.002, sets=2, limit=LIMIT)
+    assert (plan.launches, plan.period) == (1, 2)
+    assert [plan.order(sample) for sample in range(3)] == [[0], [1], [0]]
+
+
+def test_a_tiny_launch_is_not_sized_by_the_overhead_of_one() -> None:
+    """A launch of 1 us behind an overhead of 20 us: the first trial says 21, the last one nearly 1."""
+    asked = []
+
+    def time_launches(count: int) -> float:
+        asked.append(count)
+        return 20e-6 + count * 1e-6
+
+    estimate = estimate_launch_s(time_launches, sets=1, sample_s=0.002, limit=LIMIT)
+    assert estimate == pytest.approx(1e-6, rel=0.15)
+    assert len(asked) <= 5
+
+
+def test_a_long_launch_is_tried_once() -> None:
+    asked = []
+
+    def time_launches(count: int) -> float:
+        asked.append(count)
+        return count * 0.3
+
+    assert estimate_launch_s(time_launches, sets=2, sample_s=0.002, limit=LIMIT) == pytest.approx(0.3)
+    assert asked == [2]
+
+
+def test_trials_end_at_the_limit() -> None:
+    assert estimate_launch_s(lambda count: 0.0, sets=3, sample_s=1.0, limit=50) == 0.0
