@@ -1,0 +1,123 @@
+"""Whether a store is whole: the file, its references, its blobs, and what one table repeats of another."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sqlalchemy import JSON, Column, Connection, Engine, Table, Text, cast, func, or_, select
+from sqlalchemy.exc import DBAPIError
+
+from suite.outcome import Outcome
+from suite.store import sqlite, tables
+from suite.store.columns import load_json
+from suite.store.measured import rebuild_samples
+from suite.store.tables import Base
+from suite.store.telemetry import unpack
+
+_CASE = tables.table_of(tables.Case)
+_RESULT = tables.table_of(tables.Result)
+_SAMPLES = tables.table_of(tables.SampleBlob)
+_SUMMARY = tables.table_of(tables.Summary)
+_TELEMETRY = tables.table_of(tables.TelemetryBlob)
+_TIMED = (Outcome.OK.value, Outcome.IMPOSSIBLE.value)
+
+
+class Problem(NamedTuple):
+    """Something that is not as it was written: where, and what."""
+
+    where: str
+    what: str
+
+
+def problems(path: Path, engine: Engine) -> Iterator[Problem]:
+    """Everything that is wrong with a store, as far as it can be read."""
+    yield from (Problem("file", text) for text in sqlite.integrity(path))
+    for look in (_lost_references, _doubles, _broken_json, _broken_samples, _broken_telemetry, _contradictions):
+        try:
+            with sqlite.reading(engine) as connection:
+                yield from look(connection)
+        except DBAPIError as error:
+            yield Problem("file", sqlite.explain(error.orig, path))
+
+
+def _lost_references(connection: Connection) -> Iterator[Problem]:
+    for table in Base.metadata.sorted_tables:
+        for key in table.foreign_keys:
+            parent = key.column.table.alias()
+            there = select(parent.c[key.column.name]).where(parent.c[key.column.name] == key.parent).exists()
+            lost = connection.scalar(select(func.count()).select_from(table).where(key.parent.is_not(None), ~there))
+            if lost:
+                yield Problem(table.name, f"{lost} rows refer to a {key.column.table.name} that is not there")
+
+
+def _doubles(connection: Connection) -> Iterator[Problem]:
+    same = (_RESULT.c.run_id, _RESULT.c.device_slot, _RESULT.c.case_id, _RESULT.c.attempt)
+    for row in connection.execute(select(*same, func.count().label("times")).group_by(*same).having(func.count() > 1)):
+        yield Problem("result", f"attempt {row.attempt} at case {row.case_id} of run {row.run_id} is there {row.times} times")
+
+
+def _broken_json(connection: Connection) -> Iterator[Problem]:
+    for table in Base.metadata.sorted_tables:
+        for column in table.columns:
+            if isinstance(column.type, JSON):
+                yield from _unparsable(connection, table, column)
+
+
+def _unparsable(connection: Connection, table: Table, column: Column[Any]) -> Iterator[Problem]:
+    key = next(iter(table.primary_key))
+    for row_id, text in connection.execute(select(key, cast(column, Text)).where(column.is_not(None))):
+        try:
+            load_json(text)
+        except (ValueError, TypeError) as error:
+            yield Problem(f"{table.name} {row_id}", f"{column.name} is not JSON: {error}")
+
+
+def _broken_samples(connection: Connection) -> Iterator[Problem]:
+    columns = [column for column in _SAMPLES.columns if not isinstance(column.type, JSON)]
+    for row in connection.execute(select(*columns)):
+        try:
+            samples = rebuild_samples({**row._mapping, "boundaries": [], "details": {}}, "")
+        except (ValueError, TypeError) as error:
+            yield Problem(f"result {row.result_id}", f"its samples cannot be decoded: {error}")
+            continue
+        kept = samples.durations_ns
+        if len(kept) > samples.count or (kept and min(kept) < samples.min_ns):
+            yield Problem(f"result {row.result_id}", "its samples are not those that were counted")
+
+
+def _broken_telemetry(connection: Connection) -> Iterator[Problem]:
+    for row in connection.execute(select(_TELEMETRY)):
+        try:
+            unpack(row.channels)
+        except (ValueError, TypeError) as error:
+            yield Problem(f"result {row.result_id}", f"its telemetry cannot be decoded: {error}")
+
+
+def _contradictions(connection: Connection) -> Iterator[Problem]:
+    untimed = select(_RESULT.c.id).where(
+        _RESULT.c.outcome.in_(_TIMED), ~select(_SAMPLES.c.result_id).where(_SAMPLES.c.result_id == _RESULT.c.id).exists()
+    )
+    for result_id in connection.scalars(untimed):
+        yield Problem(f"result {result_id}", "it was timed, but has no samples")
+    unknown = select(_RESULT.c.id, _RESULT.c.outcome).where(_RESULT.c.outcome.not_in([each.value for each in Outcome]))
+    for row in connection.execute(unknown):
+        yield Problem(f"result {row.id}", f"'{row.outcome}' is no outcome")
+    for result_id in connection.scalars(_different_summaries()):
+        yield Problem(f"result {result_id}", "its summary repeats another device, evidence, pipe, load or outcome")
+
+
+def _different_summaries() -> Any:
+    return (
+        select(_RESULT.c.id)
+        .join(_SUMMARY, _SUMMARY.c.result_id == _RESULT.c.id)
+        .join(_CASE, _CASE.c.id == _RESULT.c.case_id)
+        .where(
+            or_(
+                _SUMMARY.c.device_id != _RESULT.c.device_id,
+                _SUMMARY.c.evidence != _RESULT.c.evidence,
+                _SUMMARY.c.pipe.is_distinct_from(_RESULT.c.pipe),
+                _SUMMARY.c.load != _CASE.c.load,
+                _SUMMARY.c.verified != (_RESULT.c.outcome == Outcome.OK.value),
+            )
+        )
+    )

@@ -1,0 +1,75 @@
+"""One result with everything that was kept of it."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sqlalchemy import Connection, RowMapping, select
+
+from suite.backend import Fact
+from suite.errors import UsageError
+from suite.measurement import Measurement
+from suite.store import tables
+from suite.store.catalogue import to_facts
+from suite.store.listing import is_latest, unreadable
+from suite.store.measured import rebuild_measurement
+
+_ENVIRONMENT = tables.table_of(tables.Environment)
+_LOG = tables.table_of(tables.Log)
+_RESULT = tables.table_of(tables.Result)
+_SAMPLES = tables.table_of(tables.SampleBlob)
+_TELEMETRY = tables.table_of(tables.TelemetryBlob)
+_MANY = 5
+
+
+class Kept(NamedTuple):
+    """What a result has beside its row: the raw measurement, the system it was taken on, its slot's log."""
+
+    measurement: Measurement
+    environment: Mapping[str, Mapping[str, Fact]]
+    log: str
+
+
+def find_result(connection: Connection, run_id: int, run: str, case: str) -> int:
+    """The id of a run's result from the beginning of its case key, with ``@slot`` behind it where several slots have it."""
+    prefix, _, slot = case.partition("@")
+    statement = (
+        select(tables.Result.id, tables.Case.key, tables.Result.device_slot)
+        .join(tables.Case, tables.Case.id == tables.Result.case_id)
+        .where(tables.Result.run_id == run_id, tables.Case.key.startswith(prefix, autoescape=True), is_latest())
+    )
+    if slot:
+        statement = statement.where(tables.Result.device_slot == _slot_number(slot, case))
+    found = connection.execute(statement.order_by(tables.Result.id).limit(_MANY)).all()
+    if len(found) == 1:
+        return int(found[0].id)
+    if not found:
+        raise UsageError(f"run {run} has no result for a case '{case}'; `roofbench show {run} --json` lists their keys")
+    names = ", ".join(f"{each.key}@{each.device_slot}" for each in found)
+    raise UsageError(f"case '{case}' of run {run} may be {names}{', ...' if len(found) == _MANY else ''}: name one of them")
+
+
+def load_kept(connection: Connection, result_id: int) -> Kept:
+    """Load what a result has beside its row; ``StoreUnusable`` where it cannot be decoded."""
+    result = connection.execute(select(_RESULT).where(_RESULT.c.id == result_id)).mappings().one()
+    facts = connection.scalars(select(_ENVIRONMENT.c.facts).where(_ENVIRONMENT.c.id == result["environment_id"])).one()
+    mine = (_LOG.c.run_id == result["run_id"], _LOG.c.slot == result["device_slot"])
+    log = connection.scalars(select(_LOG.c.text).where(*mine).order_by(_LOG.c.id)).all()
+    try:
+        return Kept(load_measurement(connection, result), to_facts(facts), "".join(log))
+    except (ValueError, TypeError, KeyError) as error:
+        raise unreadable(result_id, error) from error
+
+
+def load_measurement(connection: Connection, result: RowMapping) -> Measurement:
+    """Put the measurement of a ``result`` row together; ``ValueError`` where a blob cannot be decoded."""
+    samples = select(_SAMPLES).where(_SAMPLES.c.result_id == result["id"])
+    telemetry = select(_TELEMETRY.c.channels).where(_TELEMETRY.c.result_id == result["id"])
+    return rebuild_measurement(
+        result, connection.execute(samples).mappings().one_or_none(), connection.scalars(telemetry).one_or_none()
+    )
+
+
+def _slot_number(slot: str, case: str) -> int:
+    if not slot.isdecimal():
+        raise UsageError(f"case '{case}' ends in no slot number: write it as KEY@SLOT, such as {case.partition('@')[0]}@0")
+    return int(slot)

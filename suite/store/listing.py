@@ -1,0 +1,150 @@
+"""Result rows for lists: columns are fetched, never objects, and only those that a list shows."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, Text, cast, exists, select
+from sqlalchemy.orm import aliased
+
+from suite.errors import StoreUnusable
+from suite.rows import Fractions, ResultRow
+from suite.store.tables import Case, Device, Result, Run, Summary, Workload
+from suite.work import Work
+
+# By the field of ResultRow, or of what it is built from.
+COLUMNS: dict[str, Any] = {
+    "result_id": Result.id,
+    "run": Run.name,
+    "case_key": Case.key,
+    "workload_key": Workload.key,
+    "job": Workload.job,
+    "implementation": Case.implementation,
+    "backend": Case.backend,
+    "device": Device.name,
+    "device_uid": Device.uid,
+    "device_slot": Result.device_slot,
+    "hardware": Device.hardware,
+    "format": Workload.format,
+    "execution": Result.execution,
+    "params": cast(Workload.params, Text),
+    "distribution": Workload.distribution,
+    "switches": cast(Case.switches, Text),
+    "cache": Case.cache,
+    "load": Case.load,
+    "dispatch": Case.dispatch,
+    "evidence": Result.evidence,
+    "attempt": Result.attempt,
+    "outcome": Result.outcome,
+    "reason": Result.reason,
+    "finished_at": Result.finished_at,
+    "flops": Result.flops,
+    "compulsory_bytes": Result.compulsory_bytes,
+    "pipe": Result.pipe,
+    "converged": Result.converged,
+    "steady": Result.steady,
+    "contended": Result.contended,
+    "method": Result.method,
+    "error_rel": Result.error_rel,
+    "tolerance": Result.tolerance,
+}
+SUMMARY_FIELDS = (
+    "bound", "count", "p50_s", "p05_s", "p95_s", "min_s", "flop_s", "bytes_s", "clock_hz", "energy_j", "power_w", "throttle",
+    "interval_low_s", "interval_high_s", "fraction_spec", "fraction_boost", "fraction_at_clock",
+)  # fmt: skip
+COLUMNS |= {name: getattr(Summary, name) for name in SUMMARY_FIELDS}
+_NAMES = tuple(COLUMNS)
+_PART = 1000  # rows fetched at once: one at a time costs half as much again
+
+
+def rows_statement(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """Select the columns of result rows that meet the conditions: of each case of a run the latest attempt only."""
+    return (
+        select(*(column.label(name) for name, column in COLUMNS.items()))
+        .select_from(Result)
+        .join(Run, Run.id == Result.run_id)
+        .join(Device, Device.id == Result.device_id)
+        .join(Case, Case.id == Result.case_id)
+        .join(Workload, Workload.id == Case.workload_id)
+        .outerjoin(Summary, Summary.result_id == Result.id)
+        .where(is_latest(), *conditions)
+    )
+
+
+def is_latest() -> ColumnElement[bool]:
+    """No later attempt at the same case on the same slot of the same run is stored."""
+    later = aliased(Result)
+    return ~exists(
+        select(later.id).where(
+            later.run_id == Result.run_id,
+            later.device_slot == Result.device_slot,
+            later.case_id == Result.case_id,
+            later.attempt > Result.attempt,
+        )
+    )
+
+
+def fetch(connection: Connection, statement: Select[Any]) -> Iterator[dict[str, Any]]:
+    """Run a ``rows_statement`` and give each row as the fields that ``to_row`` takes."""
+    for part in connection.execute(statement).partitions(_PART):
+        for row in part:
+            yield dict(zip(_NAMES, row, strict=True))
+
+
+Empirical = Callable[[Mapping[str, Any]], float | None]
+
+
+def to_row(fields: dict[str, Any], empirical: Empirical | None = None) -> ResultRow:
+    """Build one row; ``StoreUnusable`` where the file holds what no column of a store can hold.
+
+    ``fields`` is used up.  ``empirical`` gives the fraction that only reading can tell.
+    """
+    try:
+        fields["arithmetic_intensity"] = Work(fields["flops"], fields["compulsory_bytes"], None).arithmetic_intensity
+        seen = empirical(fields) if empirical else None
+        fields["params"], fields["switches"] = _parsed(fields["params"]), _parsed(fields["switches"])
+        fields["finished_at"] = utc_text(fields["finished_at"])
+        low, high = fields.pop("interval_low_s"), fields.pop("interval_high_s")
+        return ResultRow(
+            interval_s=None if low is None or high is None else (low, high),
+            fractions=Fractions(
+                fields.pop("fraction_spec"), fields.pop("fraction_boost"), fields.pop("fraction_at_clock"), seen
+            ),
+            **fields,
+        )
+    except (ValueError, TypeError, AttributeError) as error:
+        raise unreadable(fields.get("result_id"), error) from error
+
+
+def unreadable(result_id: object, error: Exception) -> StoreUnusable:
+    """The error for a row that cannot be understood."""
+    return StoreUnusable(f"result {result_id} of this store cannot be read ({error}): `roofbench store check` says more")
+
+
+def no_summary() -> dict[str, None]:
+    """The derived fields of a result that was not timed."""
+    return dict.fromkeys(SUMMARY_FIELDS)
+
+
+def utc_text(time: datetime) -> str:
+    """ISO 8601 in UTC, to the millisecond."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def summary_fields(summary: Any) -> Mapping[str, Any]:
+    """The fields of a row that come from a ``suite.roofline.Summary``."""
+    return {name: getattr(summary, name) for name in SUMMARY_FIELDS}
+
+
+def _parsed(content: str | dict[str, Any]) -> dict[str, Any]:
+    return dict(_cached(content) if isinstance(content, str) else content)  # a copy: a row's owner may change it
+
+
+@lru_cache(maxsize=4096)
+def _cached(text: str) -> dict[str, Any]:
+    parsed = json.loads(text)
+    if not isinstance(parsed, dict):
+        raise ValueError(f"{text[:40]!r} is no JSON object")
+    return parsed

@@ -1,0 +1,120 @@
+"""Looking after a store: upgrade, merge, prune, vacuum, check, rebuild.  Each works on a path or an ``sqlite:///`` URL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from sqlalchemy import Connection, delete, func, select
+
+from suite.errors import StoreUnusable, UsageError
+from suite.store import lease, schema, sqlite, tables
+from suite.store import rebuild as rebuilding
+from suite.store.check import Problem, problems
+from suite.store.files import locate, refuse_irregular, refuse_unwritable, shown
+from suite.store.merge import Merged, merge
+from suite.store.rebuild import Stored, Summarize
+from suite.store.runs import find_run
+from suite.store.schema import Upgrade
+from suite.store.writer import Store
+
+__all__ = [
+    "Merged", "Problem", "Pruned", "Stored", "Summarize", "Upgrade", "Vacuumed",
+    "check", "merge", "prune", "rebuild", "upgrade", "vacuum",
+]  # fmt: skip
+
+_CASE = tables.table_of(tables.Case)
+_RESULT = tables.table_of(tables.Result)
+_RUN = tables.table_of(tables.Run)
+_WORKLOAD = tables.table_of(tables.Workload)
+
+
+class Pruned(NamedTuple):
+    """Runs that were removed (or would be), how many results with them, and runs kept because they are being written."""
+
+    runs: tuple[str, ...]
+    results: int
+    live: tuple[str, ...]
+
+
+class Vacuumed(NamedTuple):
+    """The size of the file before and after."""
+
+    before_bytes: int
+    after_bytes: int
+
+
+def upgrade(url: str) -> Upgrade:
+    """Bring an existing store to this version's schema, after a copy; says what was done, which may be nothing."""
+    with _open(url) as store:
+        return store.migrated
+
+
+def prune(url: str, *, runs: Sequence[str] = (), before: datetime | None = None, dry_run: bool = False) -> Pruned:
+    """Remove the runs named and those that started before a time, with everything they own.
+
+    A run that a live process is writing is kept; ``UsageError`` where it was named, or where no such run is.
+    ``dry_run`` only says what would be removed.
+    """
+    with _open(url) as store, store.session.transaction() as connection:
+        named = {row.id: row.name for row in (find_run(connection, store.path, run) for run in runs)}
+        chosen = named | _started_before(connection, before)
+        writers = {name: holder for name in chosen.values() if (holder := lease.holder(store.path, name)) is not None}
+        for name in writers.keys() & named.values():
+            raise UsageError(f"run {name} is being written by {writers[name]}: wait until it ends, or stop it")
+        removed = {run_id: name for run_id, name in chosen.items() if name not in writers}
+        results = connection.scalar(select(func.count()).where(_RESULT.c.run_id.in_(removed))) or 0
+        if not dry_run:
+            _remove(connection, store.path, removed)
+        return Pruned(tuple(sorted(removed.values())), results, tuple(sorted(writers)))
+
+
+def vacuum(url: str) -> Vacuumed:
+    """Give back the space of what was removed; needs as much free disk as the store takes, and nobody else writing."""
+    with _open(url) as store:
+        before = store.path.stat().st_size
+    sqlite.vacuum(store.path)
+    return Vacuumed(before, store.path.stat().st_size)
+
+
+def check(url: str) -> list[Problem]:
+    """Everything that is wrong with a store: the file, references, doubles, blobs; empty when it is whole.
+
+    Finishes what a killed writer left in the log, where it may.  ``StoreUnusable`` when it is no store of this version.
+    """
+    path = locate(url)
+    refuse_irregular(path)
+    if path.exists():
+        sqlite.at_rest(path)
+    schema.refuse_unreadable(path)
+    return list(problems(path, sqlite.reader_engine(path)))
+
+
+def rebuild(url: str, summarize: Summarize, *, everything: bool = False) -> int:
+    """Derive summaries anew where they are of another version of the formulas or missing; returns how many."""
+    with _open(url) as store:
+        return rebuilding.rebuild(store.session, summarize, everything)
+
+
+def _open(url: str) -> Store:
+    """Open a store that must exist."""
+    path = locate(url)
+    refuse_unwritable(path)
+    if schema.look(path).state in ("missing", "empty"):
+        raise StoreUnusable(f"no store at {shown(path)}: run `roofbench run` first, or name one")
+    return Store.open(url)
+
+
+def _started_before(connection: Connection, time: datetime | None) -> dict[int, str]:
+    if time is None:
+        return {}
+    statement = select(_RUN.c.id, _RUN.c.name).where(_RUN.c.started_at < time)
+    return {row.id: row.name for row in connection.execute(statement)}
+
+
+def _remove(connection: Connection, store: Path, runs: dict[int, str]) -> None:
+    connection.execute(delete(_RUN).where(_RUN.c.id.in_(runs)))  # what they own goes with them
+    connection.execute(delete(_CASE).where(~select(_RESULT.c.id).where(_RESULT.c.case_id == _CASE.c.id).exists()))
+    connection.execute(delete(_WORKLOAD).where(~select(_CASE.c.id).where(_CASE.c.workload_id == _WORKLOAD.c.id).exists()))
+    for name in runs.values():
+        lease.lock_path(store, name).unlink(missing_ok=True)

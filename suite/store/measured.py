@@ -1,0 +1,88 @@
+"""A measurement taken apart into columns and blobs, and put together again without loss."""
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+from suite.measure.samples import decode, encode
+from suite.measurement import Check, Measurement, SampleSet
+from suite.outcome import Outcome
+from suite.store.telemetry import pack, unpack
+
+Columns = Mapping[Any, Any]  # one row, by column name
+
+# Fields that are columns of the same name.
+_PLAIN = ("reason", "execution", "converged", "steady", "contended", "peak_memory_bytes")
+_SAMPLE_PLAIN = ("launches", "resolution_s", "count", "sum_ns", "min_ns", "stride")
+
+
+def result_columns(measurement: Measurement) -> dict[str, Any]:
+    """The columns of ``result`` that come from a measurement."""
+    low, high = measurement.interval_s or (None, None)
+    return {
+        **{name: getattr(measurement, name) for name in _PLAIN},
+        "outcome": measurement.outcome.value,
+        "interval_low_s": low,
+        "interval_high_s": high,
+        "method": measurement.samples.method if measurement.samples else None,
+        "error_rel": worst_error(measurement),
+        "check_before": measurement.check_before.to_json() if measurement.check_before else None,
+        "check_after": measurement.check_after.to_json() if measurement.check_after else None,
+        "phases_s": dict(measurement.phases_s),
+        "description": dict(measurement.description),
+    }
+
+
+def worst_error(measurement: Measurement) -> float | None:
+    """The larger relative error of the two checks."""
+    checks = (measurement.check_before, measurement.check_after)
+    return max((check.error_rel for check in checks if check is not None and check.error_rel is not None), default=None)
+
+
+def sample_columns(samples: SampleSet) -> dict[str, Any]:
+    """The columns of ``sample_blob``; the method is a column of ``result``, where lists show it."""
+    return {
+        **{name: getattr(samples, name) for name in _SAMPLE_PLAIN},
+        "durations": encode(samples.durations_ns),
+        "boundaries": list(samples.boundaries),
+        "details": dict(samples.details),
+    }
+
+
+def telemetry_blob(measurement: Measurement) -> bytes | None:
+    """The packed channels; ``None`` where no telemetry was taken."""
+    return pack(measurement.telemetry) if measurement.telemetry else None
+
+
+def rebuild_measurement(result: Columns, samples: Columns | None, telemetry: bytes | None) -> Measurement:
+    """Put a measurement together from its rows; ``ValueError`` where a blob cannot be decoded."""
+    low, high = result["interval_low_s"], result["interval_high_s"]
+    return Measurement(
+        outcome=Outcome(result["outcome"]),
+        samples=rebuild_samples(samples, result["method"]) if samples else None,
+        interval_s=(low, high) if low is not None and high is not None else None,
+        check_before=Check.from_json(result["check_before"]) if result["check_before"] else None,
+        check_after=Check.from_json(result["check_after"]) if result["check_after"] else None,
+        telemetry=unpack(telemetry) if telemetry is not None else {},
+        phases_s=result["phases_s"],
+        description=result["description"],
+        **{name: result[name] for name in _PLAIN},
+    )
+
+
+def rebuild_samples(columns: Columns, method: str) -> SampleSet:
+    """Undo ``sample_columns``."""
+    return SampleSet(
+        durations_ns=_decoded(columns["durations"]),
+        boundaries=tuple(columns["boundaries"]),
+        details=columns["details"],
+        method=method,
+        **{name: columns[name] for name in _SAMPLE_PLAIN},
+    )
+
+
+def _decoded(blob: bytes) -> tuple[int, ...]:
+    try:
+        return tuple(decode(blob))
+    except zlib.error as error:
+        raise ValueError(f"not a block of samples: {error}") from error

@@ -1,0 +1,1 @@
+"""Alembic's home: the environment it runs in and one file a schema revision."""

@@ -1,0 +1,197 @@
+"""Reading a store: what the commands, the dashboard and the report see of it."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import ColumnElement, Connection, Engine, Select, func, select
+
+from suite.backend import Fact
+from suite.errors import StoreUnusable, UsageError
+from suite.outcome import Evidence
+from suite.rows import Calibration, DeviceRow, ResultDetail, ResultRow, RunInfo
+from suite.store import schema, sqlite, tables
+from suite.store.catalogue import to_device_row, to_facts
+from suite.store.detail import find_result, load_kept
+from suite.store.files import locate, refuse_irregular
+from suite.store.listing import fetch, is_latest, rows_statement, to_row
+from suite.store.roofs import RoofKey, Roofs, best_rates, calibrations
+from suite.store.runs import find_run, finished_counts, to_info
+
+_ENVIRONMENT = tables.table_of(tables.Environment)
+_DEVICE = tables.table_of(tables.Device)
+_LOG = tables.table_of(tables.Log)
+_RUN = tables.table_of(tables.Run)
+
+Wanted = str | Collection[str] | None
+
+
+class Reader:
+    """A store open for reading.  Each method asks its questions of one state of the store and then lets go of it.
+
+    The file is never written, and is not kept open between calls; several threads may share a reader.
+    """
+
+    def __init__(self, path: Path, engine: Engine) -> None:
+        self.path = path
+        self._engine = engine
+
+    @classmethod
+    def open(cls, url: str, *, busy_timeout_s: float = sqlite.BUSY_TIMEOUT_S) -> Self:
+        """Open the store at a path or an ``sqlite:///`` URL.
+
+        ``StoreUnusable`` when there is none, when it is no store, when its schema is not this version's, or, from any
+        method, when another process keeps it locked for ``busy_timeout_s`` seconds.
+        """
+        path = locate(url)
+        refuse_irregular(path)
+        schema.refuse_unreadable(path)
+        return cls(path, sqlite.reader_engine(path, busy_timeout_s))
+
+    def runs(self) -> list[RunInfo]:
+        """Every run, the latest first."""
+        with self._reading() as connection:
+            counts = dict(_pairs(connection, finished_counts()))
+            rows = connection.execute(select(_RUN).order_by(_RUN.c.started_at.desc(), _RUN.c.id.desc()))
+            return [to_info(self.path, row, counts.get(row.id, 0)) for row in rows]
+
+    def resolve(self, run: str | None = None) -> RunInfo:
+        """The run that an id, the beginning of one, ``latest`` or ``None`` (the latest) means; ``UsageError`` for none."""
+        with self._reading() as connection:
+            row = find_run(connection, self.path, run)
+            count = finished_counts(select(_RUN.c.id).where(_RUN.c.id == row.id))
+            return to_info(self.path, row, dict(_pairs(connection, count)).get(row.id, 0))
+
+    def results(
+        self,
+        run: Wanted = None,
+        *,
+        job: Wanted = None,
+        format: Wanted = None,
+        device_uid: Wanted = None,
+        backend: Wanted = None,
+        implementation: Wanted = None,
+        evidence: Wanted = None,
+        outcome: Wanted = None,
+        workload_key: Wanted = None,
+        case_key: Wanted = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[ResultRow]:
+        """Result rows, of each case of a run the latest attempt only, in the order they were stored.
+
+        ``run`` is an id, the beginning of one, several of them, or ``None`` for every run; each filter is one value, a
+        collection of which any will do, or ``None``.  ``fractions.empirical`` is against what the store holds now.
+        """
+        filters = {
+            tables.Workload.job: job,
+            tables.Workload.format: format,
+            tables.Workload.key: workload_key,
+            tables.Device.uid: device_uid,
+            tables.Case.backend: backend,
+            tables.Case.implementation: implementation,
+            tables.Case.key: case_key,
+            tables.Result.evidence: evidence,
+            tables.Result.outcome: outcome,
+        }
+        order = tables.Result.id.desc() if newest_first else tables.Result.id
+        with self._reading() as connection:
+            conditions = [*self._of_runs(connection, run), *_conditions(filters)]
+            statement = rows_statement(*conditions).order_by(order).limit(limit).offset(offset or None)
+            return _rows(connection, statement)
+
+    def detail(self, result: int | tuple[str | None, str]) -> ResultDetail:
+        """Everything kept of one result, given by its id or as (run, beginning of the case key).
+
+        A case measured on several slots of the run is named ``key@slot``.  ``UsageError`` when none or several fit.
+        """
+        with self._reading() as connection:
+            result_id = result if isinstance(result, int) else self._find(connection, *result)
+            rows = _rows(connection, rows_statement(tables.Result.id == result_id))
+            if not rows:
+                raise UsageError(f"no result {result_id} in store {self.path}; `roofbench show` lists them")
+            return ResultDetail(rows[0], *load_kept(connection, result_id))
+
+    def devices(self, run: str | None = None) -> list[DeviceRow]:
+        """The device slots of a run in their order; a slot that went on on another chip has one row for each."""
+        with self._reading() as connection:
+            mine = _DEVICE.c.run_id == find_run(connection, self.path, run).id
+            rows = connection.execute(select(_DEVICE).where(mine).order_by(_DEVICE.c.slot, _DEVICE.c.id))
+            return [to_device_row(row) for row in rows]
+
+    def environment(self, run: str | None = None) -> dict[str, dict[str, Fact]]:
+        """The system that a run was last on, by section and name."""
+        with self._reading() as connection:
+            mine = _ENVIRONMENT.c.run_id == find_run(connection, self.path, run).id
+            statement = select(_ENVIRONMENT.c.facts).where(mine).order_by(_ENVIRONMENT.c.id.desc()).limit(1)
+            return to_facts(connection.scalars(statement).one())
+
+    def counts(self, run: str | None = None) -> dict[str, int]:
+        """How many cases of a run ended how, by outcome."""
+        result = tables.Result
+        with self._reading() as connection:
+            mine = result.run_id == find_run(connection, self.path, run).id
+            statement = select(result.outcome, func.count()).where(mine, is_latest()).group_by(result.outcome)
+            return dict(_pairs(connection, statement))
+
+    def logs(self, run: str | None = None) -> dict[str, str]:
+        """The logs of a run by name."""
+        with self._reading() as connection:
+            mine = _LOG.c.run_id == find_run(connection, self.path, run).id
+            logs: dict[str, str] = {}
+            for name, text in _pairs(connection, select(_LOG.c.name, _LOG.c.text).where(mine).order_by(_LOG.c.id)):
+                logs[name] = logs.get(name, "") + text
+            return logs
+
+    def empirical_roofs(self, evidence: Evidence = Evidence.MEASURED) -> dict[RoofKey, float]:
+        """The best verified operations per second by (device_uid, pipe, load)."""
+        with self._reading() as connection:
+            return best_rates(connection, evidence)
+
+    def calibration(self, device_uid: str, evidence: Evidence = Evidence.MEASURED) -> Calibration:
+        """The latest calibration of a device; every figure ``None`` where it has none."""
+        with self._reading() as connection:
+            return calibrations(connection, evidence, [device_uid]).get(device_uid, Calibration())
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with sqlite.translated(self.path, StoreUnusable), sqlite.reading(self._engine) as connection:
+            yield connection
+
+    def _of_runs(self, connection: Connection, wanted: Wanted) -> list[ColumnElement[bool]]:
+        if wanted is None:
+            return []
+        names = [wanted] if isinstance(wanted, str) else wanted
+        return [tables.Result.run_id.in_([find_run(connection, self.path, name).id for name in names])]
+
+    def _find(self, connection: Connection, run: str | None, case: str) -> int:
+        found = find_run(connection, self.path, run)
+        return find_result(connection, found.id, found.name, case)
+
+
+def _conditions(filters: Mapping[Any, Wanted]) -> Iterator[ColumnElement[bool]]:
+    for column, wanted in filters.items():
+        if wanted is not None:
+            yield column.in_([wanted] if isinstance(wanted, str) else list(wanted))
+
+
+def _rows(connection: Connection, statement: Select[Any]) -> list[ResultRow]:
+    roofs = Roofs(connection)
+    return [to_row(fields, roofs.fraction) for fields in fetch(connection, statement)]
+
+
+def _pairs(connection: Connection, statement: Any) -> list[tuple[Any, Any]]:
+    return [(first, second) for first, second in connection.execute(statement)]

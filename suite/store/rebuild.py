@@ -1,0 +1,112 @@
+"""Deriving the summary table anew from samples, work counts and telemetry, after the formulas changed."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, insert, or_, select
+
+from suite.case import Case, Regime, Workload, items
+from suite.measurement import Measurement
+from suite.outcome import Evidence, Outcome
+from suite.roofline import FORMULAS_VERSION, Summary
+from suite.rows import Calibration, DeviceRow
+from suite.store import tables
+from suite.store.catalogue import to_device_row
+from suite.store.detail import load_measurement
+from suite.store.roofs import calibrations
+from suite.store.session import Session
+from suite.work import Work
+
+CHUNK = 500
+
+_CASE = tables.table_of(tables.Case)
+_DEVICE = tables.table_of(tables.Device)
+_RESULT = tables.table_of(tables.Result)
+_SAMPLES = tables.table_of(tables.SampleBlob)
+_SUMMARY = tables.table_of(tables.Summary)
+_WORKLOAD = tables.table_of(tables.Workload)
+
+
+class Stored(NamedTuple):
+    """Everything of one timed result that its summary is derived from."""
+
+    measurement: Measurement
+    work: Work
+    case: Case
+    device: DeviceRow
+    calibration: Calibration
+
+
+Summarize = Callable[[Stored], Summary | None]
+
+
+def rebuild(session: Session, summarize: Summarize, everything: bool = False) -> int:
+    """Replace the summaries of other versions of the formulas, and those that are missing; return how many.
+
+    ``everything`` replaces those of this version too.  Calibrations come first: the others' bounds rest on them.
+    """
+    count = 0
+    for calibrating in (True, False):
+        last = 0
+        while ids := _stale(session, last, calibrating, everything):
+            _replace(session, ids, summarize)
+            last, count = ids[-1], count + len(ids)
+    return count
+
+
+def _stale(session: Session, last: int, calibrating: bool, everything: bool) -> Sequence[int]:
+    statement = (
+        select(_RESULT.c.id)
+        .join(_SAMPLES, _SAMPLES.c.result_id == _RESULT.c.id)
+        .join(_CASE, _CASE.c.id == _RESULT.c.case_id)
+        .join(_WORKLOAD, _WORKLOAD.c.id == _CASE.c.workload_id)
+        .outerjoin(_SUMMARY, _SUMMARY.c.result_id == _RESULT.c.id)
+        .where(_RESULT.c.id > last, (_WORKLOAD.c.job == "calibration") == calibrating)
+        .order_by(_RESULT.c.id)
+        .limit(CHUNK)
+    )
+    if not everything:
+        statement = statement.where(or_(_SUMMARY.c.result_id.is_(None), _SUMMARY.c.formulas_version != FORMULAS_VERSION))
+    with session.transaction() as connection:
+        return connection.scalars(statement).all()
+
+
+def _replace(session: Session, ids: Sequence[int], summarize: Summarize) -> None:
+    with session.transaction() as connection:
+        values = list(_derive(connection, ids, summarize))
+        connection.execute(delete(_SUMMARY).where(_SUMMARY.c.result_id.in_(ids)))
+        if values:
+            connection.execute(insert(_SUMMARY), values)
+
+
+def _derive(connection: Connection, ids: Sequence[int], summarize: Summarize) -> Iterator[dict[str, Any]]:
+    known: dict[str, dict[str, Calibration]] = {kind.value: calibrations(connection, kind) for kind in Evidence}
+    devices = {row.id: to_device_row(row) for row in connection.execute(select(_DEVICE))}
+    results = connection.execute(select(_RESULT).where(_RESULT.c.id.in_(ids)).order_by(_RESULT.c.id)).mappings().all()
+    for result in results:
+        device, case = devices[result["device_id"]], _load_case(connection, result["case_id"])
+        work = Work(result["flops"], result["compulsory_bytes"], result["pipe"], result["traffic_bytes"])
+        calibration = known[result["evidence"]].get(device.info.uid, Calibration())
+        summary = summarize(Stored(load_measurement(connection, result), work, case, device, calibration))
+        if summary is not None:
+            yield {
+                "result_id": result["id"],
+                "load": case.regime.load,
+                "verified": result["outcome"] == Outcome.OK,
+                **{name: result[name] for name in ("device_id", "evidence", "pipe")},
+                **{field.name: getattr(summary, field.name) for field in fields(summary)},
+            }
+
+
+def _load_case(connection: Connection, case_id: int) -> Case:
+    row = connection.execute(select(_CASE).where(_CASE.c.id == case_id)).one()
+    workload = connection.execute(select(_WORKLOAD).where(_WORKLOAD.c.id == row.workload_id)).mappings().one()
+    return Case(
+        Workload.from_json(dict(workload)),
+        row.implementation,
+        row.backend,
+        Regime(row.cache, row.load, row.dispatch),
+        items(row.switches),
+        row.method_version,
+    )

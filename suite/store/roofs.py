@@ -1,0 +1,125 @@
+"""What a device has been seen to do: its best verified rates and its calibration, from what the store holds."""
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from suite.errors import UsageError
+from suite.hardware.catalogue import load
+from suite.outcome import Evidence, Outcome
+from suite.roofline import Ceilings, EmpiricalRoofs, empirical_fraction, in_cache
+from suite.rows import Calibration, DeviceRow
+from suite.store import tables
+from suite.store.catalogue import to_device_row
+
+_CASE = tables.table_of(tables.Case)
+_DEVICE = tables.table_of(tables.Device)
+_RESULT = tables.table_of(tables.Result)
+_SUMMARY = tables.table_of(tables.Summary)
+_WORKLOAD = tables.table_of(tables.Workload)
+
+# Kinds of evidence that are compared among themselves; the others (a peer's log, a compiler's estimate) have no roofs.
+COMPARED = (Evidence.MEASURED, Evidence.SIMULATED)
+
+
+class RoofKey(NamedTuple):
+    """What one empirical peak belongs to."""
+
+    device_uid: str
+    pipe: str
+    load: str
+
+
+def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[RoofKey, float]:
+    """The best verified operations per second of each device, pipe and load; of all devices, or of those named."""
+    # Grouped by the device's row first, which one index answers, then by chip: a chip has a row in every run.
+    rows = (
+        select(_SUMMARY.c.device_id, _SUMMARY.c.pipe, _SUMMARY.c.load, func.max(_SUMMARY.c.flop_s).label("flop_s"))
+        .where(_SUMMARY.c.evidence == evidence.value, _SUMMARY.c.verified, _SUMMARY.c.pipe.is_not(None))
+        .group_by(_SUMMARY.c.device_id, _SUMMARY.c.pipe, _SUMMARY.c.load)
+    )
+    if uids is not None:
+        rows = rows.where(_SUMMARY.c.device_id.in_(select(_DEVICE.c.id).where(_DEVICE.c.uid.in_(uids))))
+    each = rows.subquery()
+    best = (
+        select(_DEVICE.c.uid, each.c.pipe, each.c.load, func.max(each.c.flop_s))
+        .join_from(each, _DEVICE, _DEVICE.c.id == each.c.device_id)
+        .group_by(_DEVICE.c.uid, each.c.pipe, each.c.load)
+    )
+    return {RoofKey(uid, pipe, load): flop_s for uid, pipe, load, flop_s in connection.execute(best)}
+
+
+def calibrations(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[str, Calibration]:
+    """The latest calibration of each device that has one."""
+    statement = (
+        select(_DEVICE.c.uid, _WORKLOAD.c.params, _CASE.c.dispatch, _SUMMARY.c.bytes_s, _SUMMARY.c.p50_s)
+        .select_from(_WORKLOAD)
+        .join(_CASE, _CASE.c.workload_id == _WORKLOAD.c.id)
+        .join(_RESULT, _RESULT.c.case_id == _CASE.c.id)
+        .join(_SUMMARY, _SUMMARY.c.result_id == _RESULT.c.id)
+        .join(_DEVICE, _DEVICE.c.id == _RESULT.c.device_id)
+        .where(_WORKLOAD.c.job == "calibration", _RESULT.c.outcome == Outcome.OK.value)
+        .where(_RESULT.c.evidence == evidence.value)
+        .order_by(_RESULT.c.finished_at, _RESULT.c.id)
+    )
+    if uids is not None:
+        statement = statement.where(_DEVICE.c.uid.in_(uids))
+    found: dict[str, dict[str, float]] = {}
+    for uid, params, dispatch, bytes_s, p50_s in connection.execute(statement):
+        figures = found.setdefault(uid, {})
+        op = params.get("op")
+        if op == "empty":
+            figures[f"empty_{dispatch}_s"] = p50_s
+        elif op in ("read", "copy", "triad"):
+            figures[f"{op}_bytes_s"] = bytes_s  # the latest comes last
+    return {uid: Calibration(**figures) for uid, figures in found.items()}
+
+
+class Roofs:
+    """What results are held against, looked up as their rows come: the same few devices again and again."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._devices: dict[tuple[str, str], _Seen] = {}
+
+    def fraction(self, fields: Mapping[str, Any]) -> float | None:
+        """The empirical fraction of a result, given as the fields of a row; ``None`` unless it was timed and verified."""
+        evidence, uid = fields["evidence"], fields["device_uid"]
+        if evidence not in COMPARED or fields["outcome"] != Outcome.OK or fields["flop_s"] is None:
+            return None
+        seen = self._devices.get((evidence, uid))
+        if seen is None:
+            seen = self._devices[evidence, uid] = _look_up(self._connection, Evidence(evidence), uid)
+        return empirical_fraction(
+            fields["flop_s"],
+            fields["bytes_s"],
+            fields["arithmetic_intensity"],
+            EmpiricalRoofs(seen.rates.get((fields["pipe"], fields["load"])), seen.bandwidth_bytes_s),
+            in_cache(fields["cache"], fields["compulsory_bytes"], seen.llc_bytes),
+        )
+
+
+class _Seen(NamedTuple):
+    """One device under one kind of evidence."""
+
+    rates: Mapping[tuple[str | None, str], float]  # by pipe and load
+    bandwidth_bytes_s: float | None
+    llc_bytes: int | None
+
+
+def _look_up(connection: Connection, evidence: Evidence, uid: str) -> _Seen:
+    calibration = calibrations(connection, evidence, [uid]).get(uid, Calibration())
+    latest = select(_DEVICE).where(_DEVICE.c.uid == uid).order_by(_DEVICE.c.id.desc()).limit(1)
+    device = to_device_row(connection.execute(latest).one())
+    best = best_rates(connection, evidence, [uid])
+    return _Seen({(key.pipe, key.load): rate for key, rate in best.items()}, calibration.best_bytes_s, _llc_bytes(device))
+
+
+def _llc_bytes(device: DeviceRow) -> int | None:
+    sheet = None
+    if device.info.backend == "rocm" and device.hardware:  # only there is the sheet asked (see Ceilings)
+        with suppress(UsageError):  # a sheet of the user's own that is not here
+            sheet = load(device.hardware)
+    return Ceilings(device.info, sheet).llc_bytes

@@ -1,0 +1,180 @@
+"""The schema's version: what a file holds, and how a new or older one is brought to this version."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from sqlalchemy import Connection, column, inspect, select, table
+
+from suite.errors import StoreUnusable
+from suite.store import lease, sqlite
+from suite.store.files import shown
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+LINEAGE: tuple[str, ...] = ("0001",)  # every revision, oldest first; a test holds it against the migrations
+
+SMALLEST_BYTES = 512  # one page of the smallest size; SQLite takes a file of one byte for an empty database
+
+_VERSION = table("alembic_version", column("version_num"))
+
+State = Literal["missing", "empty", "foreign", "older", "current", "newer"]
+
+
+class Found(NamedTuple):
+    """What a file holds: its state against this version, and its revision where it has one."""
+
+    state: State
+    revision: str = ""
+    tables: tuple[str, ...] = ()
+
+
+class Upgrade(NamedTuple):
+    """A store brought to this version: from which revision to which, and the copy that was made before."""
+
+    old: str
+    new: str
+    backup: Path | None
+
+
+def examine(connection: Connection) -> Found:
+    """Say what the open database holds."""
+    tables = tuple(sorted(inspect(connection).get_table_names()))
+    if not tables:
+        return Found("empty")
+    revisions = connection.scalars(select(_VERSION.c.version_num)).all() if "alembic_version" in tables else []
+    if not revisions or not {"run", "result"} <= set(tables):
+        return Found("foreign", tables=tables)
+    revision = str(revisions[0])
+    if revision not in LINEAGE:
+        return Found("newer", revision, tables)
+    return Found("current" if revision == LINEAGE[-1] else "older", revision, tables)
+
+
+def look(path: Path) -> Found:
+    """Examine a file without changing anything; ``StoreUnusable`` where it is no database."""
+    if not path.exists():
+        return Found("missing")
+    if 0 < path.stat().st_size < SMALLEST_BYTES:
+        raise StoreUnusable(f"{shown(path)} is not a database: choose another with store.url=PATH")
+    with sqlite.translated(path, StoreUnusable), sqlite.examining_engine(path).connect() as connection:
+        return examine(connection)
+
+
+def refuse_unreadable(path: Path) -> None:
+    """``StoreUnusable`` unless the file holds a store of exactly this version."""
+    found = look(path)
+    if found.state == "current":
+        return
+    if found.state in ("missing", "empty"):
+        raise StoreUnusable(f"no store at {shown(path)}: run `roofbench run` first, or name one with store.url=PATH")
+    if found.state == "older":
+        raise StoreUnusable(
+            f"store {shown(path)} has the older schema {found.revision}, this roofbench reads {LINEAGE[-1]}: "
+            "run `roofbench store upgrade` (it keeps a copy)"
+        )
+    _refuse(path, found)
+
+
+def make_current(path: Path, busy_timeout_s: float) -> Upgrade:
+    """Create the store, or migrate an older one after copying it to ``<file>.bak-<revision>``.
+
+    ``StoreUnusable`` for another program's database and for a newer schema; those are left as they were.
+    """
+    found = look(path)
+    if found.state == "missing":
+        _create(path, busy_timeout_s)
+    elif found.state == "empty":
+        with _migrating(path, busy_timeout_s) as connection:
+            _migrate_if(connection, "empty")
+    elif found.state == "older":
+        return _upgrade(path, busy_timeout_s)
+    elif found.state != "current":
+        _refuse(path, found)
+    return Upgrade(found.revision, LINEAGE[-1], None)
+
+
+def _refuse(path: Path, found: Found) -> None:
+    if found.state == "newer":
+        raise StoreUnusable(
+            f"store {shown(path)} has schema {found.revision}, newer than this roofbench's {LINEAGE[-1]}: "
+            "upgrade roofbench, or choose another store with store.url=PATH"
+        )
+    names = ", ".join(found.tables[:4])
+    raise StoreUnusable(f"{shown(path)} is another program's database (tables {names}): choose another with store.url=PATH")
+
+
+def _create(path: Path, busy_timeout_s: float) -> None:
+    """Build the store under another name and link it into place: a half-made store is never seen, nor one overwritten."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    try:
+        with sqlite.translated(path, StoreUnusable):
+            sqlite.connect(draft, "mode=rwc").close()
+        with _migrating(draft, busy_timeout_s) as connection:
+            _migrate_if(connection, "empty")
+        sqlite.at_rest(draft)
+        _place(draft, path)
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(f"{draft}{suffix}").unlink(missing_ok=True)
+
+
+def _place(draft: Path, path: Path) -> None:
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass  # another run was faster: its store is as good
+    except OSError:  # a file system without links
+        if not path.exists():
+            draft.rename(path)
+
+
+def _upgrade(path: Path, busy_timeout_s: float) -> Upgrade:
+    if writing := lease.live_runs(path):
+        raise StoreUnusable(f"store {shown(path)} must be upgraded, but run {writing[0]} is being written: wait until it ends")
+    with _migrating(path, busy_timeout_s) as connection:
+        found = examine(connection)
+        if found.state != "older":
+            return Upgrade(found.revision, LINEAGE[-1], None)  # another process was faster
+        backup = _free_name(path, found.revision)
+        sqlite.back_up(path, backup)
+        _migrate_if(connection, "older")
+    return Upgrade(found.revision, LINEAGE[-1], backup)
+
+
+def _free_name(path: Path, revision: str) -> Path:
+    backup = path.with_name(f"{path.name}.bak-{revision}")
+    count = 1
+    while backup.exists():
+        count += 1
+        backup = path.with_name(f"{path.name}.bak-{revision}-{count}")
+    return backup
+
+
+@contextmanager
+def _migrating(path: Path, busy_timeout_s: float) -> Iterator[Connection]:
+    # Rebuilding a table drops the old one, which with foreign keys on would take every row that refers to it along.
+    engine = sqlite.writer_engine(path, busy_timeout_s, foreign_keys=False)
+    try:
+        with sqlite.translated(path, StoreUnusable), engine.connect() as connection, sqlite.writing(connection):
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _migrate_if(connection: Connection, state: State) -> None:
+    """Run the migrations unless another process did so before this one got the lock."""
+    if examine(connection).state == state:
+        migrate(connection)
+
+
+def migrate(connection: Connection, revision: str = "head") -> None:
+    """Bring the schema to ``revision`` inside the connection's transaction."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)

@@ -1,0 +1,58 @@
+"""The one connection through which a store is written, and its failures as one line each."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine
+
+from suite.errors import RoofbenchError, StoreUnusable, StoreWriteFailed
+from suite.store import sqlite
+from suite.store.files import shown
+
+
+class Session:
+    """Transactions on one store, one at a time, from whichever thread."""
+
+    def __init__(self, path: Path, engine: Engine) -> None:
+        self.path = path
+        self._engine = engine
+        with sqlite.translated(path, StoreUnusable):
+            self._connection = engine.connect()  # kept: taking one from the pool costs as much as a small statement
+        self._file = path.stat()
+        self._one_at_a_time = threading.Lock()
+
+    @contextmanager
+    def transaction(self, failure: type[RoofbenchError] = StoreWriteFailed) -> Iterator[Connection]:
+        """Everything inside is committed together at the end, or nothing is.
+
+        Errors of the database become ``failure``; a broken constraint stays SQLAlchemy's ``IntegrityError``.
+        """
+        with self._one_at_a_time, sqlite.translated(self.path, failure):
+            self._refuse_lost_file(failure)
+            with sqlite.writing(self._connection):
+                yield self._connection
+
+    def checkpoint(self) -> None:
+        """Fold what was logged into the file as far as readers allow."""
+        with self._one_at_a_time, sqlite.translated(self.path, StoreWriteFailed):
+            sqlite.checkpoint(self._connection)
+
+    def close(self) -> None:
+        """Close the file and leave it whole and at rest when nobody else has it open."""
+        self._connection.close()
+        self._engine.dispose()
+        sqlite.at_rest(self.path)
+
+    def _refuse_lost_file(self, failure: type[RoofbenchError]) -> None:
+        # SQLite would go on writing into a file that has no name any more.
+        try:
+            there = os.path.samestat(self._file, self.path.stat())
+        except OSError:
+            there = False
+        if not there:
+            raise failure(
+                f"store {shown(self.path)} was removed or replaced while it was open: put it back, or start a new run"
+            )

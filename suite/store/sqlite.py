@@ -1,0 +1,203 @@
+"""Everything that is particular to SQLite: how a file is opened, its pragmas, its errors as one line."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine
+from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
+
+from suite.errors import RoofbenchError, StoreUnusable
+from suite.store.columns import dump_json, load_json
+from suite.store.files import on_network, shown
+
+BUSY_TIMEOUT_S = 10.0  # a checkpoint or another run's commit takes milliseconds, a merge's chunk under a second
+CLOSING_TIMEOUT_S = 0.2
+
+_JSON: dict[str, Any] = {"json_serializer": dump_json, "json_deserializer": load_json}
+
+_EXPLANATIONS = {  # by the longest matching prefix of SQLite's name for the error
+    "SQLITE_FULL": "no space left for store {path}: free some; what was committed before is intact",
+    "SQLITE_IOERR": "the disk under store {path} failed ({text}): check its space, quota and file-size limit",
+    "SQLITE_BUSY": "store {path} is locked by another process: wait until it ends, or stop it",
+    "SQLITE_LOCKED": "store {path} is locked by another process: wait until it ends, or stop it",
+    "SQLITE_READONLY": "store {path} is read-only: make it and its directory writable, or choose another with store.url=PATH",
+    "SQLITE_READONLY_ROLLBACK": "store {path} was left in the middle of a write: `roofbench store check` repairs it",
+    "SQLITE_READONLY_RECOVERY": "store {path} was left in the middle of a write: `roofbench store check` repairs it",
+    "SQLITE_READONLY_DBMOVED": "store {path} was moved or removed while it was open: put it back, or start a new run",
+    "SQLITE_CANTOPEN": "store {path} cannot be opened ({text}): it and its directory must be readable",
+    "SQLITE_NOTADB": "{path} is not a database: choose another with store.url=PATH",
+    "SQLITE_CORRUPT": "store {path} is damaged ({text}): `roofbench store check` says where",
+    "SQLITE_TOOBIG": "a value is larger than store {path} can take (1 GB)",
+    "SQLITE_ERROR": "{path} is no store of this version of roofbench ({text})",
+}
+
+
+def connect(path: Path, options: str, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
+    """Open the file without any transaction of the driver's own; ``options`` are SQLite's, such as ``mode=ro``."""
+    uri = f"file:{quote(str(path))}?{options}"
+    return sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
+
+
+def writer_engine(path: Path, busy_timeout_s: float = BUSY_TIMEOUT_S, foreign_keys: bool = True) -> Engine:
+    """An engine that keeps one connection; use it through ``writing``.
+
+    The journal is a write-ahead log, but on a network file system, where that is unsafe, the classic one.
+    """
+
+    def open_file() -> sqlite3.Connection:
+        connection = connect(path, "mode=rw", busy_timeout_s)
+        try:
+            _set_journal(connection, "DELETE" if on_network(path) else "WAL", busy_timeout_s)
+            connection.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    return create_engine("sqlite://", creator=open_file, poolclass=QueuePool, pool_size=1, max_overflow=0, **_JSON)
+
+
+def reader_engine(path: Path, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Engine:
+    """An engine that can only read, and keeps the file open no longer than a question takes."""
+
+    def open_file() -> sqlite3.Connection:
+        return connect(path, _reading_options(path), busy_timeout_s)
+
+    return create_engine("sqlite://", creator=open_file, poolclass=NullPool, **_JSON)
+
+
+def examining_engine(path: Path) -> Engine:
+    """An engine for a first look at a file that may be anything: changes nothing and leaves no file beside it."""
+    return create_engine("sqlite://", creator=lambda: connect(path, _looking_options(path)), poolclass=NullPool, **_JSON)
+
+
+def checkpoint(connection: Connection) -> None:
+    """Fold the write-ahead log into the file as far as readers allow."""
+    connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()  # runs outside a transaction: none was begun
+    connection.rollback()
+
+
+def at_rest(path: Path) -> None:
+    """Fold the write-ahead log into the file and go back to the classic journal.
+
+    A file at rest is whole without its neighbours, and is read without creating any.  While others have it open it stays
+    as it is: the last one to close does this.
+    """
+    with suppress(sqlite3.Error), _closing(connect(path, "mode=rw", CLOSING_TIMEOUT_S)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA journal_mode=DELETE")
+
+
+@contextmanager
+def writing(connection: Connection) -> Iterator[None]:
+    """A transaction that holds the write lock from its start: one that read first could not get it any more."""
+    with connection.begin():
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # not an event of the engine: those cost every statement a fifth
+        yield
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that sees one state of the store throughout."""
+    with engine.begin() as connection:
+        connection.exec_driver_sql("BEGIN")
+        yield connection
+
+
+@contextmanager
+def translated(path: Path, kind: type[RoofbenchError]) -> Iterator[None]:
+    """Turn a database error into ``kind`` with one line that says what to do; ``ValueError`` for a value no column takes."""
+    try:
+        yield
+    except IntegrityError:
+        raise  # a broken constraint is for the caller to understand
+    except DBAPIError as error:
+        raise kind(explain(error.orig, path)) from error
+    except StatementError as error:
+        raise ValueError(str(error.orig)) from error
+    except sqlite3.Error as error:
+        raise kind(explain(error, path)) from error
+
+
+def explain(error: BaseException | None, path: Path) -> str:
+    """One line on what is wrong with the store and what to do about it."""
+    name = getattr(error, "sqlite_errorname", "")
+    known = max((prefix for prefix in _EXPLANATIONS if name.startswith(prefix)), key=len, default=None)
+    template = _EXPLANATIONS[known] if known else "store {path} does not work: {text}"
+    return template.format(path=shown(path), text=" ".join(str(error).split()))
+
+
+def back_up(path: Path, copy: Path) -> None:
+    """Copy the last committed state of the file, log included, to a new file; a failed copy is removed."""
+    part = copy.with_name(copy.name + ".part")
+    try:
+        with _closing(connect(path, "mode=ro")) as source, _closing(connect(part, "mode=rwc")) as target:
+            source.backup(target)
+        part.rename(copy)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def integrity(path: Path) -> list[str]:
+    """What SQLite finds wrong with the file itself; empty when nothing."""
+    try:
+        with _closing(connect(path, _reading_options(path))) as connection:
+            found = [str(text) for (text,) in connection.execute("PRAGMA integrity_check")]
+    except sqlite3.Error as error:
+        return [explain(error, path)]
+    return [] if found == ["ok"] else found
+
+
+def vacuum(path: Path) -> None:
+    """Write the file anew without holes; ``StoreUnusable`` while others write it, or without the space."""
+    with translated(path, StoreUnusable), _closing(connect(path, "mode=rw")) as connection:
+        connection.execute("VACUUM")
+
+
+@contextmanager
+def _closing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def _looking_options(path: Path) -> str:
+    return "mode=ro" if _unfinished(path) else "mode=ro&immutable=1"
+
+
+def _reading_options(path: Path) -> str:
+    # Where nothing can be created beside the file (a published store on read-only media), nobody can be writing it either.
+    return "mode=ro" if os.access(path.parent, os.W_OK) else _looking_options(path)
+
+
+def _unfinished(path: Path) -> bool:
+    """Whether a log or a journal beside the file holds part of its content."""
+    return any(_size(Path(f"{path}{suffix}")) for suffix in ("-wal", "-journal"))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _set_journal(connection: sqlite3.Connection, mode: str, busy_timeout_s: float) -> None:
+    # SQLite does not wait for a lock when it changes the journal; two runs that start together meet here.
+    deadline = time.monotonic() + busy_timeout_s
+    while True:
+        try:
+            connection.execute(f"PRAGMA journal_mode={mode}")
+            break
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+    connection.execute(f"PRAGMA synchronous={'NORMAL' if mode == 'WAL' else 'FULL'}")
