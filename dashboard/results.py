@@ -1,0 +1,68 @@
+"""Result rows as a table that sorts by value: numbers stay numbers, in the units of its headings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from suite.report.columns import ending
+from suite.report.words import case_detail, rate_unit, relative_half_width, remarks
+from suite.rows import ResultRow
+
+_SHARE = "percent"
+
+
+def results_table(rows: Sequence[ResultRow]) -> None:
+    """Every case with its figures; cases that failed keep their line, with the reason under Remarks."""
+    frame = pd.DataFrame([_line(row) for row in rows])
+    repeated = [name for name in ("Device", "Run", "Implementation") if frame[name].nunique() == 1]
+    st.dataframe(frame.drop(columns=repeated), column_config=_columns(), hide_index=True, width="stretch", placeholder="–")
+
+
+def _line(row: ResultRow) -> dict[str, Any]:
+    half_width = relative_half_width(row)
+    return {
+        "Case": case_detail(row),
+        "Format": row.format,
+        "Regime": row.regime,
+        "Device": row.device,
+        "Run": row.run,
+        "Implementation": row.implementation,
+        "Bound": ending(row),
+        "Of spec": row.fractions.spec,
+        "Of boost": row.fractions.boost,
+        "At clock": row.fractions.at_clock,
+        "Of best": row.fractions.empirical,
+        "Time (µs)": _scaled(row.p50_s, 1e-6),
+        "± (%)": _scaled(half_width, 1e-2),
+        f"T{rate_unit()}": _scaled(row.flop_s or None, 1e12),
+        "GB/s": _scaled(row.bytes_s or None, 1e9),
+        "Clock (MHz)": _scaled(row.clock_hz, 1e6),
+        "Power (W)": row.power_w,
+        "Error": row.error_rel,
+        "Remarks": remarks(row),
+    }
+
+
+def _scaled(value: float | None, unit: float) -> float | None:
+    return None if value is None else value / unit
+
+
+def _columns() -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    return {
+        "Case": st.column_config.TextColumn(pinned=True),
+        "Bound": st.column_config.TextColumn(help="What limits the case, or how it ended when it has no result"),
+        "Of spec": number(format=_SHARE, help="Share of the roof by the spec sheet"),
+        "Of boost": number(format=_SHARE, help="Share of the roof at the maximum clock"),
+        "At clock": number(format=_SHARE, help="Share of the roof at the clock measured while the case ran"),
+        "Of best": number(format=_SHARE, help="Share of the best verified and measured on this device"),
+        "Time (µs)": number(format="%.2f", help="Median of one launch"),
+        "± (%)": number(format="%.2f", help="Half the width of the median's 95 % interval"),
+        "TFLOP/s": number(format="%.4g", help="Useful operations per second; for integer formats TOP/s"),
+        "GB/s": number(format="%.4g", help="Compulsory bytes per second"),
+        "Clock (MHz)": number(format="%.0f"),
+        "Power (W)": number(format="%.0f"),
+        "Error": number(format="%.1e", help="Relative error against the reference"),
+    }

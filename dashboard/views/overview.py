@@ -1,0 +1,73 @@
+"""How close each device came to its roofline: the roofline, the best of each format, and every result."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard.results import results_table
+from dashboard.selection import Selection
+from dashboard.text import plain
+from suite.report.figures import CHART_CONFIG, roofline_figure
+from suite.report.headlines import Headline, headlines
+from suite.report.palette import Theme
+from suite.report.panels import Panel
+from suite.report.words import percent, rate_unit, si, workload_title
+
+TITLE = "Overview"
+ORDER = 0
+
+
+def render(selection: Selection) -> None:
+    """Draw the page."""
+    if not selection.rows:
+        st.info("No results match these choices. Clear a filter in the sidebar to see more.")
+        return
+    for index, panel in enumerate(selection.panels):
+        if panel.rows:
+            _device(panel, key=f"roofline-{index}-{panel.device.info.uid}")
+    st.subheader("Results")
+    results_table(selection.rows)
+
+
+def _device(panel: Panel, key: str) -> None:
+    st.subheader(plain(panel.device.info.name))
+    st.caption(_sheet_line(panel))
+    figure = roofline_figure(panel.rows, panel.roofs, _theme())
+    figure.update_layout(paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)")
+    st.plotly_chart(figure, theme=None, key=key, config=CHART_CONFIG)
+    _best(headlines(panel.rows))
+
+
+def _sheet_line(panel: Panel) -> str:
+    if panel.spec is None:
+        return plain(f"No spec sheet: {panel.device.match_reason or 'none was matched'}. Fractions of spec are not available.")
+    kind = "Derived spec" if panel.spec.derived else "Spec sheet"
+    bandwidth = panel.spec.bandwidth_bytes_s
+    memory = f"{si(bandwidth, 'B/s')} memory bandwidth" if bandwidth else "memory bandwidth not declared"
+    return plain(f"{kind}: {panel.spec.title}, {memory}")
+
+
+def _best(best: Sequence[Headline]) -> None:
+    if not best:
+        return
+    st.caption("Best of each format: share of the spec roof, and rate")
+    with st.container(horizontal=True):
+        for headline in best:
+            row = headline.best
+            rate = si(row.flop_s, rate_unit(row.format))
+            st.metric(
+                plain(row.format),
+                percent(row.fractions.spec),
+                rate,
+                delta_color="off",
+                delta_arrow="off",
+                border=True,
+                width=160,
+                help=plain(
+                    f"Best of {headline.of} verified cases, {row.regime}: {workload_title(row)}, {row.bound or 'unknown'} bound"
+                ),
+            )
+
+
+def _theme() -> Theme:
+    return "dark" if st.context.theme.type == "dark" else "light"

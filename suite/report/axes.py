@@ -1,0 +1,54 @@
+"""Axis ranges of the roofline: everything drawn stays inside, nothing above a roof is cut off."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from suite.report.roofs import Roof
+from suite.rows import ResultRow
+
+
+class Span(NamedTuple):
+    """A range on a logarithmic axis, in the axis's own unit."""
+
+    low: float
+    high: float
+
+    @property
+    def log10(self) -> list[float]:
+        """As Plotly wants the range of a logarithmic axis."""
+        return [math.log10(self.low), math.log10(self.high)]
+
+    @property
+    def decades(self) -> float:
+        return math.log10(self.high / self.low)
+
+    def samples(self, count: int) -> list[float]:
+        """``count`` logarithmically spaced values, both ends included exactly."""
+        ratio = self.high / self.low
+        inner = (self.low * ratio ** (i / (count - 1)) for i in range(1, count - 1))
+        return [self.low, *inner, self.high]
+
+
+EMPTY = Span(0.1, 1e4)  # what is shown when there is neither a point nor a roof
+
+
+def intensity_span(rows: Sequence[ResultRow], roofs: Sequence[Roof]) -> Span:
+    """Half a decade around all points and ridge points, so that a single point still shows both sides of its ridge."""
+    ridges = (roof.ridge for roof in roofs)
+    return _around([row.arithmetic_intensity for row in rows] + [ridge for ridge in ridges if ridge], below=3.0, above=4.0)
+
+
+def rate_span(rows: Sequence[ResultRow], roofs: Sequence[Roof], intensities: Span) -> Span:
+    """From below the lowest point, or the highest ridge's memory roof where that is lower, to above the highest roof."""
+    rates = [row.flop_s for row in rows if row.flop_s]
+    peaks = [roof.peak_flop_s for roof in roofs]
+    foot = [min(roof.values([intensities.low])[0] for roof in roofs)] if roofs else []
+    return _around(rates + peaks + foot, below=2.0, above=2.0)
+
+
+def _around(values: Iterable[float], below: float, above: float) -> Span:
+    known = [value for value in values if value > 0 and math.isfinite(value)]
+    if not known:
+        return EMPTY
+    return Span(min(known) / below, max(known) * above)

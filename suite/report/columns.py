@@ -1,0 +1,98 @@
+"""The columns of a results table, in reading order: what the case is, how it ended, what limits it, how fast it was."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from suite.outcome import Outcome
+from suite.report.words import (
+    case_detail,
+    percent,
+    rate_unit,
+    remarks,
+    si,
+    timing,
+    workload_title,
+)
+from suite.rows import ResultRow
+
+NOTHING = "–"  # a case that was not timed has no figures, which differs from a figure that is not known
+
+
+class Column(NamedTuple):
+    """One column: its heading, what it means, the text of a cell, and the value that sorts it."""
+
+    title: str
+    meaning: str
+    text: Callable[[ResultRow], str]
+    sort: Callable[[ResultRow], float | str | None]
+
+    @property
+    def numeric(self) -> bool:
+        return self in FIGURES
+
+
+def _figure(title: str, meaning: str, text: Callable[[ResultRow], str], sort: Callable[[ResultRow], float | None]) -> Column:
+    """A column of figures, which only timed cases have."""
+    return Column(title, meaning, lambda row: text(row) if row.p50_s is not None else NOTHING, sort)
+
+
+def ending(row: ResultRow) -> str:
+    """What limits a case, or how it ended when it has no result."""
+    return row.bound or "unknown" if row.outcome == Outcome.OK else row.outcome.replace("_", " ")
+
+
+def _error(row: ResultRow) -> str:
+    return f"{row.error_rel:.1e}" if row.error_rel is not None else NOTHING
+
+
+IDENTITY = (
+    Column("Case", "Job, sizes and switches", case_detail, workload_title),
+    Column("Format", "Number format of the inputs", lambda row: row.format, lambda row: row.format),
+    Column("Implementation", "Who computes it", lambda row: row.implementation, lambda row: row.implementation),
+    Column("Regime", "Cache, load and dispatch", lambda row: row.regime, lambda row: row.regime),
+    Column("Bound", "What limits the case, or how it ended when it has no result", ending, ending),
+)
+FIGURES = (
+    _figure("Time", "Median of one launch and half the width of its 95 % interval", timing, lambda row: row.p50_s),
+    _figure(
+        "Throughput",
+        "Useful operations per second",
+        lambda row: si(row.flop_s, rate_unit(row.format)) if row.flops else NOTHING,
+        lambda row: row.flop_s or None,
+    ),
+    _figure(
+        "Bandwidth",
+        "Compulsory bytes per second",
+        lambda row: si(row.bytes_s, "B/s") if row.compulsory_bytes else NOTHING,
+        lambda row: row.bytes_s or None,
+    ),
+    _figure(
+        "Of spec",
+        "Share of the roof by the spec sheet",
+        lambda row: percent(row.fractions.spec),
+        lambda row: row.fractions.spec,
+    ),
+    _figure(
+        "Of boost",
+        "Share of the roof at the maximum clock",
+        lambda row: percent(row.fractions.boost),
+        lambda row: row.fractions.boost,
+    ),
+    _figure(
+        "At clock",
+        "Share of the roof at the clock measured while the case ran",
+        lambda row: percent(row.fractions.at_clock),
+        lambda row: row.fractions.at_clock,
+    ),
+    _figure(
+        "Of best",
+        "Share of the empirical roof: the best verified and measured on this device",
+        lambda row: percent(row.fractions.empirical),
+        lambda row: row.fractions.empirical,
+    ),
+    _figure("Clock", "Mean clock while the case ran", lambda row: si(row.clock_hz, "Hz"), lambda row: row.clock_hz),
+    Column("Error", "Relative error against the reference", _error, lambda row: row.error_rel),
+)
+REMARKS = Column("Remarks", "Reasons and what to know before trusting the number", remarks, remarks)
+
+COLUMNS = (*IDENTITY, *FIGURES, REMARKS)

@@ -1,0 +1,143 @@
+"""A report as data: everything that is published about one or more runs, cleaned, before it becomes text."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from suite.backend import DeviceInfo
+from suite.errors import UsageError
+from suite.outcome import Evidence
+from suite.report.headlines import Headline, headlines
+from suite.report.panels import Source, each_once, panel
+from suite.report.privacy import Scrubber, without_place_overrides, without_places
+from suite.report.reproduce import Command, rerun_command
+from suite.report.roofs import RoofSet
+from suite.report.system import Group, ceilings_group, device_group, environment_groups
+from suite.rows import DeviceRow, ResultRow, RunInfo
+
+DATA_FORMAT = "roofbench-report/1"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport:
+    """One device of one run: its results, its roofs, and the best of each format."""
+
+    label: str
+    rows: tuple[ResultRow, ...]
+    roofs: RoofSet
+    headlines: tuple[Headline, ...]
+    system: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """One run: its devices, the system it ran on, and how to run it again."""
+
+    info: RunInfo
+    devices: tuple[DeviceReport, ...]
+    system: tuple[Group, ...]
+    command: Command
+
+    @property
+    def rows(self) -> tuple[ResultRow, ...]:
+        return tuple(row for device in self.devices for row in device.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDocument:
+    """What ``render_markdown`` and ``render_html`` turn into text."""
+
+    runs: tuple[RunReport, ...]
+
+    @property
+    def title(self) -> str:
+        """The devices' names, each once."""
+        labels = dict.fromkeys(row.device for run in self.runs for row in run.rows)
+        return f"{', '.join(labels) or 'No device'} against the roofline"
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """Kinds of evidence other than measured that occur in the results."""
+        return tuple(sorted({row.evidence for run in self.runs for row in run.rows} - {Evidence.MEASURED.value}))
+
+    def data(self) -> dict[str, Any]:
+        """Runs and result rows as JSON values: what the HTML page embeds."""
+        return {
+            "format": DATA_FORMAT,
+            "runs": [_run_json(run) for run in self.runs],
+            "results": [row.to_json() for run in self.runs for row in run.rows],
+        }
+
+
+def build(reader: Source, runs: Sequence[str]) -> ReportDocument:
+    """Read ``runs`` (ids or ``latest``) and make one report of them, in the order given.
+
+    Host and user names, addresses, home paths and the store's place are left out.  Raises ``UsageError`` when no run is
+    named; an unknown run raises what ``reader.resolve`` raises.
+    """
+    if not runs:
+        raise UsageError("a report needs at least one run; name one, or 'latest' for the last")
+    infos = {info.run: info for info in (reader.resolve(run) for run in runs)}
+    return ReportDocument(tuple(_run(reader, info) for info in infos.values()))
+
+
+def _run(reader: Source, info: RunInfo) -> RunReport:
+    environment = reader.environment(info.run)
+    scrubber = Scrubber.of(environment)
+    rows = [_clean(row, scrubber) for row in reader.results(info.run)]
+    devices = [_clean_device(device, scrubber) for device in each_once(reader.devices(info.run))]
+    return RunReport(
+        info=_clean_info(info, scrubber),
+        devices=tuple(_device(reader, device, rows, len(devices) > 1) for device in devices),
+        system=environment_groups(scrubber.facts(environment)),
+        command=rerun_command(info, scrubber),
+    )
+
+
+def _device(reader: Source, device: DeviceRow, rows: Sequence[ResultRow], several: bool) -> DeviceReport:
+    own = [row for row in rows if (row.device_slot, row.device_uid) == (device.slot, device.info.uid)]
+    found = panel(reader, device, own)
+    pipes = tuple(sorted({row.pipe for row in own if row.pipe}))
+    return DeviceReport(
+        label=f"{device.info.name} (slot {device.slot})" if several else device.info.name,
+        rows=found.rows,
+        roofs=found.roofs,
+        headlines=headlines(own),
+        system=(
+            device_group(device.info, found.spec, device.match_reason),
+            ceilings_group(found.spec, pipes, found.calibration),
+        ),
+    )
+
+
+def _clean(row: ResultRow, scrubber: Scrubber) -> ResultRow:
+    return replace(
+        row,
+        device=scrubber.text(row.device),
+        reason=scrubber.text(row.reason),
+        params=scrubber.json(row.params),
+        switches=scrubber.json(row.switches),
+    )
+
+
+def _clean_device(device: DeviceRow, scrubber: Scrubber) -> DeviceRow:
+    return replace(device, info=DeviceInfo.from_json(scrubber.json(device.info.to_json())))
+
+
+def _clean_info(info: RunInfo, scrubber: Scrubber) -> RunInfo:
+    return replace(
+        info,
+        argv=(),  # the command of the report is made from the overrides; argv names the program's place
+        overrides=tuple(scrubber.text(override) for override in without_place_overrides(info.overrides)),
+        note=scrubber.text(info.note),
+        config=scrubber.json(without_places(info.config)),
+    )
+
+
+def _run_json(run: RunReport) -> dict[str, Any]:
+    system = {group.title: {f.name: f._asdict() for f in group.fields} for group in run.system}
+    devices = [
+        {"label": device.label, "system": {group.title: [f._asdict() for f in group.fields] for group in device.system}}
+        for device in run.devices
+    ]
+    return {**asdict(run.info), "command": run.command.line, "system": system, "devices": devices}

@@ -1,0 +1,130 @@
+"""Rows to Plotly figures, as pure functions.  No arithmetic of rooflines here: ``suite.roofline`` has all of it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from suite.report.axes import Span, intensity_span, rate_span
+from suite.report.key import key_lines
+from suite.report.palette import INKS, Ink, Theme
+from suite.report.roofs import Roof, RoofSet, drawable
+from suite.report.traces import traces
+from suite.rows import ResultRow
+
+# For every place that shows a figure: Plotly's own button would upload the chart to its maker's server.
+CHART_CONFIG = {
+    "displaylogo": False,
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    "modeBarButtonsToRemove": ["lasso2d", "select2d"],
+    "responsive": True,
+}
+_PLOT_PX = 420
+_LINE_PX = 16  # of the key or a label
+_LEFT_PX = 72
+_FORMATS_PX = 64  # the legend of formats, in the three rows it needs on a screen of 390 px
+_AXIS_PX = 52  # ticks and title of the horizontal axis
+
+
+def roofline_figure(rows: Sequence[ResultRow], roofs: RoofSet, theme: Theme = "light") -> go.Figure:
+    """The roofline of one device: points by format (colour) and regime (symbol), spec roofs solid, empirical dashed.
+
+    Only verified results are points; the others are counted under the plot.  The legend entry of a format hides and
+    shows the format with its empirical roofs.
+    """
+    ink = INKS[theme]
+    points = [row for row in rows if drawable(row)]
+    intensities = intensity_span(points, roofs.lines)
+    rates = rate_span(points, roofs.lines, intensities)
+    figure = go.Figure(traces(points, roofs, intensities, ink))
+    figure.update_layout(_layout(ink, intensities, rates, key_lines(rows, roofs)))
+    for label in _roof_labels(roofs, intensities, rates):
+        figure.add_annotation(label)
+    return figure
+
+
+def _layout(ink: Ink, intensities: Span, rates: Span, key: Sequence[str]) -> dict[str, Any]:
+    """Legend and key are placed by pixels from the plot, whose height is fixed."""
+    below = _AXIS_PX + _LINE_PX * (len(key) + 1)
+    height = _FORMATS_PX + _PLOT_PX + below
+    return {
+        "height": height,
+        "margin": {"l": _LEFT_PX, "r": 16, "t": _FORMATS_PX, "b": below},
+        "paper_bgcolor": ink.background,
+        "plot_bgcolor": ink.background,
+        "font": {"family": "system-ui, sans-serif", "size": 12, "color": ink.text},
+        "hoverlabel": {"align": "left", "bgcolor": ink.background, "bordercolor": ink.muted, "font": {"color": ink.text}},
+        "hovermode": "closest",
+        "xaxis": _axis("Arithmetic intensity (FLOP/byte)", intensities, ink, tickformat="~g"),
+        "yaxis": _axis("Rate (FLOP/s; integers: OP/s)", rates, ink, tickformat="~s"),
+        "legend": _legend(1 - (_FORMATS_PX - 6) / height),
+        "annotations": [_key(key, ink)] if key else [],
+    }
+
+
+def _legend(bottom: float) -> dict[str, Any]:
+    place = {"xref": "container", "yref": "container", "x": 0, "y": bottom, "yanchor": "bottom", "orientation": "h"}
+    return {**place, "tracegroupgap": 0, "groupclick": "togglegroup", "bgcolor": "rgba(0,0,0,0)", "font": {"size": 12}}
+
+
+def _axis(title: str, span: Span, ink: Ink, tickformat: str) -> dict[str, Any]:
+    return {
+        "type": "log",
+        "range": span.log10,
+        "title": {"text": title, "standoff": 8},
+        "tickformat": tickformat,
+        "dtick": 1 if span.decades > 1.5 else "D2",
+        "gridcolor": ink.grid,
+        "linecolor": ink.muted,
+        "showline": True,
+        "ticks": "outside",
+        "zeroline": False,
+        "minor": {"ticks": "outside", "ticklen": 3},
+    }
+
+
+def _key(lines: Sequence[str], ink: Ink) -> dict[str, Any]:
+    return {
+        "text": "<br>".join(map(escape, lines)),
+        "xref": "paper",
+        "yref": "paper",
+        "x": 0,
+        "y": 0,
+        "xshift": 12 - _LEFT_PX,
+        "yshift": -_AXIS_PX,
+        "xanchor": "left",
+        "yanchor": "top",
+        "align": "left",
+        "showarrow": False,
+        "font": {"size": 12, "color": ink.muted},
+    }
+
+
+def _roof_labels(roofs: RoofSet, intensities: Span, rates: Span) -> Iterator[dict[str, Any]]:
+    """Each peak in words above its line at the right end; peaks too close for two lines of text share one."""
+    lines = roofs.of_kind("spec") or roofs.of_kind("empirical")
+    for cluster in _clusters(sorted(lines, key=lambda roof: roof.peak_flop_s), rates.decades * _LINE_PX / _PLOT_PX):
+        yield {
+            "text": escape(", ".join(roof.label for roof in cluster)),
+            "x": math.log10(intensities.high),
+            "y": math.log10(cluster[-1].peak_flop_s),
+            "xanchor": "right",
+            "yanchor": "bottom",
+            "showarrow": False,
+            "font": {"size": 11},
+        }
+
+
+def _clusters(roofs: Sequence[Roof], decades: float) -> Iterator[list[Roof]]:
+    """Split ascending roofs wherever the gap to the cluster's first is at least ``decades``."""
+    cluster: list[Roof] = []
+    for roof in roofs:
+        if cluster and math.log10(roof.peak_flop_s / cluster[0].peak_flop_s) >= decades:
+            yield cluster
+            cluster = []
+        cluster.append(roof)
+    if cluster:
+        yield cluster

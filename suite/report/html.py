@@ -1,0 +1,222 @@
+"""A report as one HTML file that needs nothing else: no network, no server, no other file.
+
+Scripts run by their hash only (Content-Security-Policy), so that text from a store could not run even if it got
+past the escaping.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+import plotly.graph_objects as go
+import yaml
+
+from suite.outcome import Outcome
+from suite.report.document import DeviceReport, ReportDocument, RunReport
+from suite.report.figures import CHART_CONFIG, roofline_figure
+from suite.report.headlines import Headline
+from suite.report.method import METHOD, OUTCOMES
+from suite.report.palette import format_colour
+from suite.report.roofs import drawable
+from suite.report.tables import results_table, system_table
+from suite.report.tags import Html, join, script_json, tag
+from suite.report.words import moment, percent, rate_unit, si, workload_title
+
+_NOWHERE = "form-action 'none'; base-uri 'none'"
+DATA_ID = "roofbench-data"
+_SIMULATED = "Not all numbers in this report are measured: some are {kinds}. They are drawn differently and make no headline."
+
+
+def render_html(document: ReportDocument) -> str:
+    """One self-contained page; the same document gives the same bytes."""
+    scripts = (_plotly(), _asset("report.js"))
+    devices = [device for run in document.runs for device in run.devices]
+    body = tag(
+        "body",
+        _header(document),
+        tag("main", *(_run(document, run) for run in document.runs), _method()),
+        tag("footer", tag("p", f"Made by roofbench {document.runs[0].info.version} from the run's stored samples.")),
+        tag("script", script_json(document.data()), type="application/json", id=DATA_ID),
+        *(_figure_data(index, device) for index, device in enumerate(devices)),
+        *(Html(f"<script>{script}</script>") for script in scripts),
+    )
+    page = tag("html", _head(document.title, scripts), body, lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def _head(title: str, scripts: tuple[str, ...]) -> Html:
+    hashes = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; {_NOWHERE}"
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        Html(f"<style>{_asset('report.css')}</style>"),
+    )
+
+
+def _header(document: ReportDocument) -> Html:
+    notice = _SIMULATED.format(kinds=", ".join(document.evidence))
+    return tag(
+        "header",
+        tag("p", "roofbench report", class_="kicker"),
+        tag("h1", document.title),
+        *([tag("p", notice, class_="notice", role="note")] if document.evidence else []),
+    )
+
+
+def _run(document: ReportDocument, run: RunReport) -> Html:
+    first = sum(len(earlier.devices) for earlier in document.runs[: document.runs.index(run)])
+    return tag(
+        "article",
+        tag("h2", f"Run {run.info.run}"),
+        tag("p", _run_line(run), class_="meta"),
+        *([tag("p", run.info.note, class_="meta")] if run.info.note else []),
+        *(_device(run, device, first + index) for index, device in enumerate(run.devices)),
+        _system(run),
+        _again(run),
+    )
+
+
+def _run_line(run: RunReport) -> str:
+    info = run.info
+    counts = f"{sum(row.outcome == Outcome.OK for row in run.rows)} of {len(run.rows)} cases verified and timed"
+    parts = (
+        f"experiment {info.experiment}" if info.experiment else "",
+        info.status,
+        f"started {moment(info.started_at)}",
+        counts,
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def _device(run: RunReport, device: DeviceReport, index: int) -> Html:
+    title = f"Roofline of {device.label}"
+    heading = tag("h3", title, id=f"device-{index}")
+    return tag("section", heading, _headlines(device), _figure(device, index), _results(run, device, index))
+
+
+def _headlines(device: DeviceReport) -> Html:
+    if not device.headlines:
+        return tag("p", "No measured result reached the roofline; the table says how each case ended.", class_="notice")
+    return tag(
+        "ul", *(_card(headline) for headline in device.headlines), class_="cards", aria_label="Best result of each format"
+    )
+
+
+def _card(headline: Headline) -> Html:
+    row = headline.best
+    known = row.fractions.spec is not None
+    rate = si(row.flop_s, rate_unit(row.format))
+    return tag(
+        "li",
+        tag("span", tag("i", style=f"background:{format_colour(row.format)}"), row.format, class_="format"),
+        tag("strong", percent(row.fractions.spec) if known else rate),
+        tag("span", "of the spec roof" if known else "share of spec n/a"),
+        tag("span", f"{rate}, {row.bound or 'unknown'} bound" if known else f"{row.bound or 'unknown'} bound", class_="small"),
+        tag("span", workload_title(row), class_="small"),
+        tag("span", _breakable(row.regime), f", best of {headline.of}", class_="small"),
+    )
+
+
+def _breakable(regime: str) -> Html:
+    """May wrap after each slash."""
+    return Html(Html("/<wbr>").join(join([part]) for part in regime.split("/")))
+
+
+def _figure(device: DeviceReport, index: int) -> Html:
+    drawn = sum(map(drawable, device.rows))
+    text = (
+        f"Attainable and achieved rate against arithmetic intensity, both logarithmic: {drawn} of {len(device.rows)} cases "
+        "are points. The table below holds the same results as numbers."
+    )
+    plot = tag("div", class_="plot", id=f"plot-{index}", role="group", aria_label="Roofline")
+    return tag("figure", plot, tag("figcaption", text))
+
+
+def _figure_data(index: int, device: DeviceReport) -> Html:
+    figures = {theme: roofline_figure(device.rows, device.roofs, theme) for theme in ("light", "dark")}
+    content = {
+        "data": json.loads(figures["light"].to_json())["data"],
+        "themes": {name: _theme(figure) for name, figure in figures.items()},
+        "config": CHART_CONFIG,
+    }
+    return tag("script", script_json(content), type="application/json", class_="figure", data_target=f"plot-{index}")
+
+
+def _theme(figure: go.Figure) -> dict[str, Any]:
+    """What differs between themes: the layout, and the colours of each trace."""
+    traces = json.loads(figure.to_json())
+    return {"layout": traces["layout"], "colours": [_colours(trace) for trace in traces["data"]]}
+
+
+def _colours(trace: dict[str, Any]) -> dict[str, Any]:
+    marker, line = trace.get("marker", {}), trace.get("line", {})
+    return {"marker": marker.get("color"), "outline": marker.get("line", {}).get("color"), "line": line.get("color")}
+
+
+def _results(run: RunReport, device: DeviceReport, index: int) -> Html:
+    identity = f"results-{index}"
+    search = tag("input", type="search", class_="filter", data_table=identity, id=f"filter-{index}")
+    return join(
+        (
+            tag("h3", f"Results of {device.label}"),
+            tag("p", tag("label", "Show only rows with ", for_=f"filter-{index}"), search, class_="controls"),
+            results_table(device.rows, f"Every case of run {run.info.run} on {device.label}", identity),
+        )
+    )
+
+
+def _system(run: RunReport) -> Html:
+    groups = [*(group for device in run.devices for group in device.system), *run.system]
+    return tag("section", tag("h3", "System"), system_table(groups, "System description, each field with how it is known"))
+
+
+def _again(run: RunReport) -> Html:
+    info, command = run.info, run.command
+    version = f"roofbench {info.version}" + (f", commit {info.commit}" if info.commit else ", commit not recorded")
+    config = yaml.safe_dump(info.config, sort_keys=False, allow_unicode=True, width=120)
+    copy = tag("button", "Copy", type="button", class_="copy", aria_label="Copy the command")
+    return tag(
+        "section",
+        tag("h3", "Run it again"),
+        tag("p", f"In a clone of {version}, with the package installed:"),
+        tag("div", tag("pre", tag("code", command.line), tabindex=0), copy, class_="command"),
+        *(tag("p", f"Note: {caution}.", class_="small") for caution in command.cautions),
+        tag("details", tag("summary", "Resolved configuration"), tag("pre", tag("code", config), tabindex=0), open=True),
+    )
+
+
+def _method() -> Html:
+    return tag(
+        "section",
+        tag("h2", "How it was measured"),
+        tag("dl", *_definitions((topic.name, topic.text) for topic in METHOD), class_="method"),
+        tag("h3", "How a case can end"),
+        tag("dl", *_definitions((name.replace("_", " "), text) for name, text in OUTCOMES.items()), class_="outcomes"),
+    )
+
+
+def _definitions(pairs: Iterator[tuple[str, str]]) -> Iterator[Html]:
+    for name, text in pairs:
+        yield tag("div", tag("dt", name), tag("dd", text))
+
+
+def _plotly() -> str:
+    from plotly.offline import get_plotlyjs
+
+    return str(get_plotlyjs())
+
+
+def _asset(name: str) -> str:
+    return files("suite.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,0 +1,72 @@
+"""The key under the roofline: symbols and line styles in words, and what is not drawn.
+
+It is text and not a second Plotly legend because it has to wrap the same way, in known height, on every screen.
+"""
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from suite.outcome import Evidence, Outcome
+from suite.report.palette import LOAD_STROKES, REGIME_GLYPHS
+from suite.report.roofs import RoofSet, drawable
+from suite.report.words import doubtful
+from suite.rows import ResultRow
+
+COLUMNS = 50  # what a screen of 390 px holds
+_GAP = "\u2002\u2002"
+_HELD = "\u00a0"  # keeps a glyph with its words
+
+
+def key_lines(rows: Sequence[ResultRow], roofs: RoofSet) -> list[str]:
+    """Lines of at most ``COLUMNS`` characters: the key, then one or more for each note."""
+    points = [row for row in rows if drawable(row)]
+    entries = [*_regimes(points), *_evidence(points), *_doubt(points), *_lines(roofs)]
+    notes = [*_left_out(rows, len(points)), *roofs.notes]
+    return [*_filled(entries), *(line for note in notes for line in textwrap.wrap(note, COLUMNS))]
+
+
+def _regimes(points: Sequence[ResultRow]) -> Iterator[str]:
+    """In the palette's order, cold, sustained, device first; regimes it does not know last."""
+    found = {(row.cache, row.load, row.dispatch) for row in points}
+    for regime in [*(known for known in REGIME_GLYPHS if known in found), *sorted(found - set(REGIME_GLYPHS))]:
+        yield f"{REGIME_GLYPHS.get(regime, '⬢')} {'/'.join(regime)}"
+
+
+def _evidence(points: Sequence[ResultRow]) -> Iterator[str]:
+    for kind in sorted({row.evidence for row in points} - {Evidence.MEASURED.value}):
+        yield f"○ hollow: {kind}" if kind == Evidence.SIMULATED else f"◉ {kind}"
+
+
+def _doubt(points: Sequence[ResultRow]) -> Iterator[str]:
+    if any(map(doubtful, points)):
+        yield "faded: not converged, not steady or contended"
+
+
+def _lines(roofs: RoofSet) -> Iterator[str]:
+    if roofs.of_kind("spec"):
+        yield "solid: spec roof"
+    for load in sorted({roof.load or "" for roof in roofs.of_kind("empirical")}, reverse=True):
+        yield f"{LOAD_STROKES.get(load, 'dashed')}: best {load}"
+
+
+def _left_out(rows: Sequence[ResultRow], drawn: int) -> Iterator[str]:
+    """What is in the results and not in the figure: counted, never silent."""
+    failed = Counter(row.outcome for row in rows if row.outcome != Outcome.OK)
+    counts = [f"{count} {name.replace('_', ' ')}" for name, count in sorted(failed.items())]
+    without = len(rows) - failed.total() - drawn
+    if without:
+        counts.append(f"{without} without arithmetic")
+    if counts:
+        yield f"not drawn: {', '.join(counts)}"
+
+
+def _filled(entries: Sequence[str]) -> list[str]:
+    """As many entries on a line as fit."""
+    lines: list[str] = []
+    for entry in (entry.replace(" ", _HELD) for entry in entries):
+        if lines and len(lines[-1]) + len(_GAP) + len(entry) <= COLUMNS:
+            lines[-1] += _GAP + entry
+        else:
+            lines.append(entry)
+    return lines

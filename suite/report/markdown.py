@@ -1,0 +1,106 @@
+"""A report as Markdown: the same content without the interactive figure, for a repository or a comment."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import yaml
+
+from suite.outcome import Outcome
+from suite.report.columns import COLUMNS
+from suite.report.document import DeviceReport, ReportDocument, RunReport
+from suite.report.headlines import Headline
+from suite.report.method import METHOD, OUTCOMES
+from suite.report.roofs import Roof
+from suite.report.system import Group
+from suite.report.words import moment, percent, rate_unit, si, workload_title
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
+_SPACE = re.compile(r"\s+")
+
+
+def render_markdown(document: ReportDocument) -> str:
+    """GitHub-flavoured Markdown; text from the store is escaped, so that it stays text."""
+    blocks = [f"# {_text(document.title)}", *_evidence(document)]
+    for run in document.runs:
+        blocks += _run(run)
+    blocks += ["## How it was measured", *(f"**{topic.name}.** {_text(topic.text)}" for topic in METHOD)]
+    blocks += ["### How a case can end", "\n".join(f"- {_text(name)}: {text}" for name, text in OUTCOMES.items())]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _evidence(document: ReportDocument) -> Iterator[str]:
+    if document.evidence:
+        kinds = ", ".join(document.evidence)
+        yield f"> Not all numbers in this report are measured: some are {_text(kinds)}. They make no headline."
+
+
+def _run(run: RunReport) -> Iterator[str]:
+    info = run.info
+    verified = sum(row.outcome == Outcome.OK for row in run.rows)
+    facts = [info.status, f"started {moment(info.started_at)}", f"{verified} of {len(run.rows)} cases verified and timed"]
+    yield f"## Run {_text(info.run)}"
+    yield _text(", ".join([f"experiment {info.experiment}", *facts] if info.experiment else facts))
+    if info.note:
+        yield _text(info.note)
+    for device in run.devices:
+        yield from _device(device)
+    yield "### System"
+    groups = [*(group for device in run.devices for group in device.system), *run.system]
+    yield _table(("Field", "Value", "Known by", "Remark"), _system_rows(groups))
+    yield from _again(run)
+
+
+def _device(device: DeviceReport) -> Iterator[str]:
+    yield f"### Roofline of {_text(device.label)}"
+    if device.headlines:
+        titles = ("Format", "Of spec", "Rate", "Bound", "Case", "Regime", "Best of")
+        yield _table(titles, (_headline(headline) for headline in device.headlines))
+    yield _table(("Roof", "Pipe", "Load", "Peak", "Bandwidth", "Ridge"), (_roof(roof) for roof in device.roofs.lines))
+    yield from (_text(f"Note: {note}.") for note in device.roofs.notes)
+    yield f"### Results of {_text(device.label)}"
+    yield _table([column.title for column in COLUMNS], ([column.text(row) for column in COLUMNS] for row in device.rows))
+
+
+def _headline(headline: Headline) -> Sequence[str]:
+    row = headline.best
+    rate = si(row.flop_s, rate_unit(row.format))
+    shares = (percent(row.fractions.spec), rate, row.bound or "unknown")
+    return (row.format, *shares, workload_title(row), row.regime, str(headline.of))
+
+
+def _roof(roof: Roof) -> Sequence[str]:
+    peak, bandwidth = si(roof.peak_flop_s, rate_unit(*roof.pipes)), si(roof.bandwidth_bytes_s, "B/s")
+    return (roof.kind, ", ".join(roof.pipes), roof.load or "", peak, bandwidth, si(roof.ridge, "FLOP/B"))
+
+
+def _system_rows(groups: Iterable[Group]) -> Iterator[Sequence[str]]:
+    for group in groups:
+        for field in group.fields:
+            yield (f"{group.title}: {field.name}", field.value, field.status, field.reason)
+
+
+def _again(run: RunReport) -> Iterator[str]:
+    commit = f"commit {run.info.commit}" if run.info.commit else "commit not recorded"
+    yield "### Run it again"
+    yield _text(f"In a clone of roofbench {run.info.version}, {commit}, with the package installed:")
+    yield _fenced(run.command.line, "sh")
+    yield from (_text(f"Note: {caution}.") for caution in run.command.cautions)
+    yield "Resolved configuration:"
+    yield _fenced(yaml.safe_dump(run.info.config, sort_keys=False, allow_unicode=True, width=120).rstrip(), "yaml")
+
+
+def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [titles, ["---"] * len(titles), *([_text(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _text(text: str) -> str:
+    """On one line, with everything escaped that Markdown would read as markup."""
+    return _SPECIAL.sub(r"\\\1", _SPACE.sub(" ", text)).replace("://", "\\://")
+
+
+def _fenced(code: str, language: str) -> str:
+    """A code block whose fence is longer than any run of backticks inside."""
+    longest = max((len(run) for run in re.findall(r"`+", code)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{code}\n{fence}"

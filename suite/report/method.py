@@ -1,0 +1,88 @@
+"""How the numbers of a report were made, for a reader who has never used roofbench."""
+
+from typing import NamedTuple
+
+
+class Topic(NamedTuple):
+    """A term or rule and its explanation, one paragraph of plain text."""
+
+    name: str
+    text: str
+
+
+METHOD = (
+    Topic(
+        "Regime",
+        "The same kernel has several honest times, so every number names the conditions it was taken under, as "
+        "cache/load/dispatch. Numbers of different regimes are never joined or averaged.",
+    ),
+    Topic(
+        "Cache: cold or warm",
+        "Cold: before each sample the last-level cache is flushed, or the inputs rotate over at least three times its size. "
+        "Warm: the inputs may still lie in the cache from the sample before. Flushing is never inside the timed region.",
+    ),
+    Topic(
+        "Load: burst or sustained",
+        "Burst: short windows after idle time, before power and temperature pull the clock down. Sustained: sampling "
+        "starts once clock and power (or, where neither can be read, the time itself) have settled; a result that did "
+        "not settle is marked not steady.",
+    ),
+    Topic(
+        "Dispatch: device or call",
+        "Device: the time on the device with the launch hidden. Call: what a caller waits, launch included.",
+    ),
+    Topic(
+        "When sampling stops",
+        "Samples are taken until the 95 % confidence interval of the median, computed from batches because neighbouring "
+        "samples are correlated, is within measure.target of it on either side (0.5 % unless the configuration says "
+        "otherwise), with a minimum number of batches and a maximum time. A result that reached the maximum first keeps "
+        "its interval and is marked not converged. Times are medians (p50) of one launch; rates derive from times.",
+    ),
+    Topic(
+        "Verification",
+        "Outputs are poisoned, computed on fresh random inputs and compared with a higher-precision reference, before "
+        "timing and again after it. The error is norm(output - reference) / norm(reference); the tolerance follows from "
+        "the format, the accumulation and the length of the sums. A failed check is stored as incorrect, never as a time.",
+    ),
+    Topic(
+        "Physical-limit gate",
+        "A result faster than the device can be, beyond a margin of 2 %, is refused as impossible: above the peak at the "
+        "clock it ran at (or at the maximum clock), or moving compulsory bytes from a cold cache above the memory's bandwidth.",
+    ),
+    Topic(
+        "Work and intensity",
+        "Operations and bytes are counted from the definition of the problem: a matrix product of m, n, k has 2mnk "
+        "operations, and compulsory bytes count each operand once. Arithmetic intensity is their quotient. Throughput is "
+        "operations per second (a fused multiply-add is two), bandwidth is compulsory bytes per second.",
+    ),
+    Topic(
+        "Fractions",
+        "Achieved rate over the roof at the same intensity, min(peak, intensity x bandwidth). Spec: the vendor's dense "
+        "peak and bandwidth. Boost: the peak at the device's maximum clock. At clock: the peak at the clock measured while the "
+        "case ran. Empirical: the best verified rate stored for the device, pipe and load, and the best measured "
+        "bandwidth. Warm data that fits in the last-level cache has no memory roof: its fractions are of the peak alone, and "
+        "its points may lie above the memory line.",
+    ),
+    Topic(
+        "Bound",
+        "What limits a case: compute or memory, whichever floor is the larger, or launch when the case takes less than "
+        "three times what an empty kernel takes.",
+    ),
+    Topic(
+        "Evidence",
+        "Numbers are measured unless marked. Declared figures come from spec sheets, simulated ones from scripted devices; "
+        "they are drawn differently and never compared with measured ones.",
+    ),
+)
+
+OUTCOMES = {
+    "ok": "verified and timed",
+    "incorrect": "the output differs from the reference by more than the tolerance",
+    "impossible": "faster than the physical limit allows",
+    "unsupported": "the device or backend does not offer it",
+    "out_of_memory": "does not fit in the device's memory",
+    "timeout": "a phase passed its deadline and the worker was killed",
+    "crashed": "the worker died or its device context was lost",
+    "error": "the implementation raised an error",
+    "not_honoured": "a forced algorithm was not the one that ran",
+}

@@ -1,0 +1,66 @@
+"""Colours and symbols: one colour a format and one symbol a regime, the same in every figure.
+
+The eight colours keep at least 3:1 contrast against both page backgrounds and stay apart (CIE76 difference over 20)
+for readers without red, green or blue cones; ``tests/report/test_palette.py`` computes both.
+"""
+
+from typing import Literal, NamedTuple
+
+Theme = Literal["light", "dark"]
+
+FORMAT_COLOURS = {
+    "fp64": "#9e956f",
+    "fp32": "#a22cad",
+    "tf32": "#7e2af8",
+    "fp16": "#086e70",
+    "bf16": "#0099fe",
+    "fp8_e4m3": "#bd8900",
+    "fp8_e5m2": "#a64621",
+    "int8": "#ff4fb0",
+}
+OTHER_FORMAT_COLOUR = "#7f7f7f"
+
+REGIME_SYMBOLS = {
+    ("cold", "sustained", "device"): "circle",
+    ("cold", "burst", "device"): "triangle-up",
+    ("warm", "sustained", "device"): "square",
+    ("warm", "burst", "device"): "diamond",
+    ("cold", "sustained", "call"): "cross",
+    ("cold", "burst", "call"): "x",
+    ("warm", "sustained", "call"): "star",
+    ("warm", "burst", "call"): "triangle-down",
+}
+REGIME_GLYPHS = dict(zip(REGIME_SYMBOLS, "●▲■◆✚✖★▼", strict=True))  # the same shapes, for words
+OTHER_REGIME_SYMBOL = "hexagon"
+
+EVIDENCE_STYLES = {"measured": "", "simulated": "-open", "imported": "-open-dot"}
+OTHER_EVIDENCE_STYLE = "-dot"
+
+LOAD_DASHES = {"sustained": "dash", "burst": "dot"}
+LOAD_STROKES = {"sustained": "dashed", "burst": "dotted"}  # the same, for words
+
+
+class Ink(NamedTuple):
+    """The neutral colours of one theme."""
+
+    background: str
+    text: str
+    muted: str
+    grid: str
+
+
+INKS: dict[Theme, Ink] = {
+    "light": Ink(background="#ffffff", text="#1c2128", muted="#57606a", grid="#dde1e6"),
+    "dark": Ink(background="#11161c", text="#e6e9ed", muted="#a3acb8", grid="#2b323b"),
+}
+
+
+def format_colour(name: str) -> str:
+    """The format's colour; formats without one of their own share a neutral grey."""
+    return FORMAT_COLOURS.get(name, OTHER_FORMAT_COLOUR)
+
+
+def symbol(cache: str, load: str, dispatch: str, evidence: str) -> str:
+    """Plotly's symbol for a regime, hollow or dotted when the number was not measured."""
+    shape = REGIME_SYMBOLS.get((cache, load, dispatch), OTHER_REGIME_SYMBOL)
+    return shape + EVIDENCE_STYLES.get(evidence, OTHER_EVIDENCE_STYLE)

@@ -1,0 +1,68 @@
+"""One device with its results and everything they are held against: what a report's section and a view both show."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from suite.backend import Fact
+from suite.hardware.spec import HardwareSpec
+from suite.outcome import Evidence
+from suite.report.roofs import EmpiricalKey, RoofSet, roof_set
+from suite.report.sheets import sheet_of
+from suite.rows import Calibration, DeviceRow, ResultRow, RunInfo
+
+if TYPE_CHECKING:  # the store's room imports SQLAlchemy
+    from suite.store.roofs import RoofKey
+
+
+class Source(Protocol):
+    """The queries that reports and views are built from; ``suite.store.queries.Reader`` answers them."""
+
+    def runs(self) -> Sequence[RunInfo]: ...
+
+    def resolve(self, run: str) -> RunInfo: ...
+
+    def results(self, run: str) -> Sequence[ResultRow]: ...
+
+    def devices(self, run: str) -> Sequence[DeviceRow]: ...
+
+    def environment(self, run: str) -> Mapping[str, Mapping[str, Fact]]: ...
+
+    def calibration(self, device_uid: str, evidence: Evidence) -> Calibration: ...
+
+    def empirical_roofs(self, evidence: Evidence) -> "Mapping[RoofKey, float]": ...
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A device, its results, its spec sheet (``None`` where none was matched), its calibration and its roofs."""
+
+    device: DeviceRow
+    rows: tuple[ResultRow, ...]
+    spec: HardwareSpec | None
+    calibration: Calibration
+    roofs: RoofSet
+
+
+def panel(reader: Source, device: DeviceRow, rows: Sequence[ResultRow]) -> Panel:
+    """Put ``rows``, all of them results of ``device``, under the roofs that belong to them."""
+    evidence = evidence_of(rows)
+    spec = sheet_of(device)
+    calibration = reader.calibration(device.info.uid, evidence)
+    best = _best_of(reader.empirical_roofs(evidence), device.info.uid)
+    return Panel(device, tuple(rows), spec, calibration, roof_set(rows, spec, calibration, best))
+
+
+def each_once(devices: Iterable[DeviceRow]) -> tuple[DeviceRow, ...]:
+    """One row for each slot and chip, as it was last recorded: a resumed run may have found other settings."""
+    return tuple({(device.slot, device.info.uid): device for device in devices}.values())
+
+
+def evidence_of(rows: Sequence[ResultRow]) -> Evidence:
+    """The kind of evidence whose roofs apply: simulated results are held against simulated ones only."""
+    kinds = {row.evidence for row in rows}
+    return Evidence.SIMULATED if kinds == {Evidence.SIMULATED.value} else Evidence.MEASURED
+
+
+def _best_of(roofs: "Mapping[RoofKey, float]", uid: str) -> dict[EmpiricalKey, float]:
+    return {EmpiricalKey(key.pipe, key.load): rate for key, rate in roofs.items() if key.device_uid == uid}

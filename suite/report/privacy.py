@@ -1,0 +1,89 @@
+"""What a published report leaves out: host and user names, addresses, home paths, where the store was.
+
+The store keeps them for its owner; a report is for strangers.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from suite.backend import Fact
+
+# Names of system facts that identify a person or a machine, compared in lower case without spaces and underscores.
+PRIVATE_FACTS = frozenset(
+    {
+        *("hostname", "host", "nodename", "node", "fqdn", "domain", "address", "ipaddress", "macaddress"),
+        *("user", "username", "login", "uid", "home", "cwd", "workdir"),
+    }
+)
+LEFT_OUT = "left out of published reports"
+_PLACES = frozenset({"store", "resume"})  # settings that say where results go, not what is measured
+_HOME = re.compile(r"(?:/(?:home|Users)/[^/\s'\":,;]+|/root|[A-Za-z]:\\Users\\[^\\\s'\":,;]+)(?![\w.-])")
+_CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
+_MAC = re.compile(r"\b(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\b")
+_SHORTEST_NAME = 3  # shorter host or user names would match inside ordinary words
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubber:
+    """Replaces the private names of one machine, and paths and credentials of any, in text that will be published."""
+
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, environment: Mapping[str, Mapping[str, Fact]]) -> "Scrubber":
+        """Learn the private names from the system description of a run."""
+        facts = (item for group in environment.values() for item in group.items())
+        values = {str(fact.value) for name, fact in facts if is_private(name) and isinstance(fact.value, str)}
+        plain = (value for value in values if len(value) >= _SHORTEST_NAME and "/" not in value)
+        return cls(tuple(sorted(plain, key=len, reverse=True)))
+
+    def text(self, text: str) -> str:
+        """``text`` without private names, home paths, hardware addresses and credentials in URLs; valid Unicode."""
+        text = text.encode("utf-8", "replace").decode()
+        for name in self.names:
+            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "<name>", text)
+        for pattern, mask in ((_HOME, "~"), (_CREDENTIALS, ""), (_MAC, "<address>")):
+            text = pattern.sub(mask, text)
+        return text
+
+    def json(self, value: Any) -> Any:
+        """The same for every string inside a JSON value, keys included."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.text(str(key)): self.json(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.json(item) for item in value]
+        return value
+
+    def facts(self, environment: Mapping[str, Mapping[str, Fact]]) -> dict[str, dict[str, Fact]]:
+        """The system description with private facts withheld and the others cleaned."""
+        return {group: {name: self._fact(name, fact) for name, fact in facts.items()} for group, facts in environment.items()}
+
+    def _fact(self, name: str, fact: Fact) -> Fact:
+        if is_private(name):
+            return Fact.unavailable(LEFT_OUT)
+        return Fact(self.json(fact.value), fact.status, self.text(fact.reason))
+
+
+def is_private(name: str) -> bool:
+    """Whether a system fact of this name identifies a person or a machine."""
+    return name.lower().replace("_", "").replace(" ", "") in PRIVATE_FACTS
+
+
+def is_place(override: str) -> bool:
+    """Whether a command-line override says where results go, which the command in a report must not repeat."""
+    key = override.lstrip("+~").split("=", 1)[0]
+    return key.split(".", 1)[0].split("@", 1)[0] in _PLACES or key.startswith("hydra.")
+
+
+def without_places(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The resolved configuration without the settings that say where results go."""
+    return {name: value for name, value in config.items() if name not in _PLACES}
+
+
+def without_place_overrides(overrides: Iterable[str]) -> tuple[str, ...]:
+    """The overrides that decide what is measured."""
+    return tuple(override for override in overrides if not is_place(override))

@@ -1,0 +1,134 @@
+"""Which ceilings a figure draws: spec roofs from the hardware table, empirical roofs from what was measured.
+
+Every value along a roof comes from ``suite.roofline``; here it is only decided which roofs there are.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from suite.hardware.spec import RATES, HardwareSpec
+from suite.outcome import Outcome
+from suite.report.words import rate_unit, si
+from suite.roofline import ridge_point, roof
+from suite.rows import Calibration, ResultRow
+
+
+class EmpiricalKey(NamedTuple):
+    """An empirical ceiling belongs to one pipe under one load."""
+
+    pipe: str
+    load: str
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """One ceiling: ``kind`` is ``spec`` or ``empirical``; ``peak_flop_s`` its flat part in FLOP/s.
+
+    ``bandwidth_bytes_s`` is ``None`` where no memory figure is known, and the roof then is its flat part alone.
+    ``load`` is set for empirical roofs only: what is reached in bursts is another ceiling than what is sustained.
+    ``format`` is the one format that runs on these pipes, where there is one.
+    """
+
+    kind: str
+    pipes: tuple[str, ...]
+    load: str | None
+    peak_flop_s: float
+    bandwidth_bytes_s: float | None
+    format: str | None = None
+
+    @property
+    def ridge(self) -> float | None:
+        """Intensity in FLOP/byte where memory stops being the limit."""
+        return None if self.bandwidth_bytes_s is None else ridge_point(self.peak_flop_s, self.bandwidth_bytes_s)
+
+    @property
+    def label(self) -> str:
+        """``bf16, fp16 989 TFLOP/s``."""
+        return f"{', '.join(self.pipes)} {si(self.peak_flop_s, rate_unit(*self.pipes))}"
+
+    def values(self, intensities: Sequence[float]) -> list[float]:
+        """Attainable FLOP/s at each arithmetic intensity."""
+        return roof(self.peak_flop_s, self.bandwidth_bytes_s, intensities)
+
+
+@dataclass(frozen=True, slots=True)
+class RoofSet:
+    """All roofs of one device for one set of results, and what could not be drawn, in words."""
+
+    lines: tuple[Roof, ...]
+    notes: tuple[str, ...]
+
+    def of_kind(self, kind: str) -> tuple[Roof, ...]:
+        return tuple(line for line in self.lines if line.kind == kind)
+
+
+def drawable(row: ResultRow) -> bool:
+    """Whether a result is a point of the roofline: verified, timed, and with both arithmetic and bytes."""
+    return row.outcome == Outcome.OK and bool(row.flop_s) and row.arithmetic_intensity > 0
+
+
+def declared_peak_flop_s(spec: HardwareSpec | None, pipe: str) -> float | None:
+    """The sheet's peak, also asked for pipes that no sheet knows (a store may come from a newer version)."""
+    return spec.peak_flop_s(pipe) if spec is not None and pipe in RATES else None
+
+
+def roof_set(
+    rows: Sequence[ResultRow],
+    spec: HardwareSpec | None,
+    calibration: Calibration,
+    best: Mapping[EmpiricalKey, float],
+) -> RoofSet:
+    """The roofs that belong with ``rows`` of one device.
+
+    ``spec`` is ``None`` for a device that no spec sheet was matched to; ``best`` maps pipe and load to the highest
+    verified rate known for the device.  Only pipes and loads that occur in ``rows`` get a roof.
+    """
+    spec_roofs, notes = _spec_roofs(rows, spec)
+    bandwidth = calibration.best_bytes_s
+    if bandwidth is None:
+        notes = (*notes, "no measured bandwidth: empirical roofs have no memory part")
+    return RoofSet((*spec_roofs, *_empirical_roofs(rows, bandwidth, best)), notes)
+
+
+def _spec_roofs(rows: Sequence[ResultRow], spec: HardwareSpec | None) -> tuple[tuple[Roof, ...], tuple[str, ...]]:
+    if spec is None:
+        return (), ("no spec sheet for this device: empirical roof only, fractions of spec n/a",)
+    pipes = sorted({row.pipe for row in rows if row.pipe and row.flops})
+    peaks = {pipe: declared_peak_flop_s(spec, pipe) for pipe in pipes}
+    notes = [f"no {pipe} peak in the spec sheet" for pipe, peak in peaks.items() if peak is None]
+    if spec.bandwidth_bytes_s is None:
+        notes.append("no memory bandwidth in the spec sheet: spec roofs have no memory part")
+    if spec.derived:
+        notes.append("spec roof derived from cores, clock and vector width, not declared by the maker")
+    roofs = (
+        Roof("spec", tuple(names), None, peak, spec.bandwidth_bytes_s, _only_format(rows, names))
+        for peak, names in sorted(_by_peak(peaks).items())
+    )
+    return tuple(roofs), tuple(notes)
+
+
+def _by_peak(peaks: Mapping[str, float | None]) -> dict[float, list[str]]:
+    """Pipes that share a peak: two equal roofs are one line with both names."""
+    groups: dict[float, list[str]] = {}
+    for pipe, peak in peaks.items():
+        if peak is not None:
+            same = next((known for known in groups if math.isclose(known, peak, rel_tol=1e-3)), peak)
+            groups.setdefault(same, []).append(pipe)
+    return groups
+
+
+def _empirical_roofs(
+    rows: Sequence[ResultRow], bandwidth: float | None, best: Mapping[EmpiricalKey, float]
+) -> tuple[Roof, ...]:
+    shown = {EmpiricalKey(row.pipe, row.load) for row in rows if row.pipe and drawable(row)}
+    keys = sorted(key for key in shown if key in best)
+    return tuple(
+        Roof("empirical", (key.pipe,), key.load, best[key], bandwidth, _only_format(rows, (key.pipe,))) for key in keys
+    )
+
+
+def _only_format(rows: Sequence[ResultRow], pipes: Sequence[str]) -> str | None:
+    formats = {row.format for row in rows if row.pipe in pipes}
+    return formats.pop() if len(formats) == 1 else None

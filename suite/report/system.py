@@ -1,0 +1,101 @@
+"""The system description of a report: every field with how it is known."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from suite.backend import DeviceInfo, Fact
+from suite.hardware.spec import HardwareSpec
+from suite.report.roofs import declared_peak_flop_s
+from suite.report.words import duration, si
+from suite.rows import Calibration
+
+_NOT_SAID = "the runtime does not report it"
+_NO_SHEET = "no spec sheet is matched to this device"
+_NOT_CALIBRATED = "not measured on this device"
+
+
+class Field(NamedTuple):
+    """One line of the system description, ready to print; ``status`` and ``reason`` as in ``Fact``."""
+
+    name: str
+    value: str
+    status: str
+    reason: str
+
+
+class Group(NamedTuple):
+    """A titled part of the system description."""
+
+    title: str
+    fields: tuple[Field, ...]
+
+
+def environment_groups(environment: Mapping[str, Mapping[str, Fact]]) -> tuple[Group, ...]:
+    """The environment as it was recorded, in its own groups and order."""
+    return tuple(
+        Group(title, tuple(_field(name, fact) for name, fact in facts.items())) for title, facts in environment.items()
+    )
+
+
+def device_group(info: DeviceInfo, spec: HardwareSpec | None, match_reason: str) -> Group:
+    """What the runtime reports of a device, and which spec sheet that was matched to."""
+    sheet = Fact(spec.title, "declared", match_reason) if spec else Fact.unavailable(match_reason or _NO_SHEET)
+    facts = {
+        "name": Fact.measured(info.name),
+        "backend": Fact.measured(info.backend),
+        "spec sheet": sheet,
+        "architecture": _reported(info.architecture),
+        "partition": Fact.measured(info.partition or "whole device"),
+        "units": _reported(info.visible_units),
+        "memory": _reported(_binary(info.memory_bytes)),
+        "last-level cache": _reported(_binary(info.llc_bytes)),
+        "maximum clock": _reported(si(info.max_clock_hz, "Hz") if info.max_clock_hz else None),
+        "maximum memory clock": _reported(si(info.max_memory_clock_hz, "Hz") if info.max_memory_clock_hz else None),
+        "power limit": _reported(si(info.power_limit_w, "W") if info.power_limit_w else None),
+        "driver": _reported(info.driver),
+        "instruction sets": _reported(" ".join(info.isa) or None),
+        **{name: Fact.measured(value) for name, value in sorted(info.details.items())},
+    }
+    return Group("Device", tuple(_field(name, fact) for name, fact in facts.items()))
+
+
+def ceilings_group(spec: HardwareSpec | None, pipes: tuple[str, ...], calibration: Calibration) -> Group:
+    """The figures that fractions refer to: declared peaks and bandwidth, measured bandwidth and empty kernels."""
+    peaks = {f"{pipe} peak": _declared(spec, declared_peak_flop_s(spec, pipe), "FLOP/s") for pipe in pipes}
+    rates = {"read": calibration.read_bytes_s, "copy": calibration.copy_bytes_s, "triad": calibration.triad_bytes_s}
+    empties = {"device": calibration.empty_device_s, "call": calibration.empty_call_s}
+    facts = {
+        **peaks,
+        "memory bandwidth": _declared(spec, spec.bandwidth_bytes_s if spec else None, "B/s"),
+        **{f"{name} bandwidth": _calibrated(si(rate, "B/s") if rate else None) for name, rate in rates.items()},
+        **{f"empty kernel, {name}": _calibrated(duration(time) if time else None) for name, time in empties.items()},
+    }
+    return Group("Ceilings", tuple(_field(name, fact) for name, fact in facts.items()))
+
+
+def _field(name: str, fact: Fact) -> Field:
+    value = "" if fact.value is None else str(fact.value)
+    return Field(name.replace("_", " "), value, fact.status, fact.reason)
+
+
+def _reported(value: str | int | float | None) -> Fact:
+    return Fact.unavailable(_NOT_SAID) if value is None else Fact.measured(value)
+
+
+def _declared(spec: HardwareSpec | None, value: float | None, unit: str) -> Fact:
+    if spec is None:
+        return Fact.unavailable(_NO_SHEET)
+    if value is None:
+        return Fact.unavailable("the spec sheet has no such figure")
+    return Fact(si(value, unit), "declared", "derived from cores, clock and vector width" if spec.derived else "")
+
+
+def _calibrated(value: str | None) -> Fact:
+    return Fact.unavailable(_NOT_CALIBRATED) if value is None else Fact.measured(value)
+
+
+def _binary(size_bytes: int | None) -> str | None:
+    if not size_bytes:
+        return None
+    scale, unit = next(((s, u) for s, u in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")) if size_bytes >= s), (1, "B"))
+    return f"{size_bytes / scale:.4g} {unit}"

@@ -1,0 +1,110 @@
+"""Numbers and rows as people read them: SI prefixes, percent, one-line names, the marks beside a result."""
+
+from datetime import datetime
+
+from suite.case import Workload, items, shape_label
+from suite.rows import ResultRow
+
+UNKNOWN = "n/a"
+
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def si(value: float | None, unit: str) -> str:
+    """Three significant digits with a decimal SI prefix: ``si(9.89e14, "FLOP/s")`` is ``989 TFLOP/s``."""
+    if value is None:
+        return UNKNOWN
+    scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= s * 0.9995), (1.0, ""))
+    return f"{_digits(value / scale, 3)} {prefix}{unit}"
+
+
+def rate_unit(*names: str) -> str:
+    """``OP/s`` where only integer formats or pipes are meant, else ``FLOP/s``."""
+    return "OP/s" if names and all(name.startswith("int") for name in names) else "FLOP/s"
+
+
+def duration(seconds: float | None) -> str:
+    """Four significant digits in the largest unit that keeps the figure at or above 1: ``1.632 ms``."""
+    if seconds is None:
+        return UNKNOWN
+    scale, unit = next(((s, u) for s, u in _TIMES if seconds >= s * 0.99995), _TIMES[-1])
+    return f"{_digits(seconds / scale, 4)} {unit}"
+
+
+def percent(fraction: float | None) -> str:
+    """A ratio of 0 to 1 as ``92.3 %``; values above 1 are shown as they are."""
+    return UNKNOWN if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def moment(iso_utc: str) -> str:
+    """``2029-01-02 03:04 UTC`` from a UTC time in ISO 8601; anything else is shown as it is."""
+    try:
+        return f"{datetime.fromisoformat(iso_utc):%Y-%m-%d %H:%M} UTC"
+    except ValueError:
+        return iso_utc
+
+
+def relative_half_width(row: ResultRow) -> float | None:
+    """Half of the median's 95 % interval over the median: the figure the stopping rule works on."""
+    if row.interval_s is None or not row.p50_s:
+        return None
+    low, high = row.interval_s
+    return (high - low) / 2 / row.p50_s
+
+
+def timing(row: ResultRow) -> str:
+    """Median with its interval, ``1.632 ms ± 0.2 %``."""
+    half_width = relative_half_width(row)
+    return duration(row.p50_s) + (f" ± {_digits(100 * half_width, 2)} %" if half_width is not None else "")
+
+
+def workload_title(row: ResultRow) -> str:
+    """Job and sizes, ``gemm 4096x4096x4096``."""
+    return f"{row.job} {shape_label(Workload(row.job, row.format, items(row.params)))}"
+
+
+def variation(row: ResultRow) -> str:
+    """What sets a case apart beside its workload: data other than normal, and switches; often nothing."""
+    distribution = "" if row.distribution == "normal" else f"{row.distribution} data"
+    switches = (f"{name}={value}" for name, value in sorted(row.switches.items()))
+    return " ".join(part for part in (distribution, *switches) if part)
+
+
+def case_detail(row: ResultRow) -> str:
+    """The workload with what else sets the case apart."""
+    return f"{workload_title(row)} {variation(row)}".rstrip()
+
+
+def case_title(row: ResultRow) -> str:
+    """Everything that names a case, in one line."""
+    return f"{case_detail(row)} {row.format} {row.implementation} {row.regime}"
+
+
+def marks(row: ResultRow) -> tuple[str, ...]:
+    """What a reader must know before trusting a timed result, most serious first; empty for a clean one."""
+    found = (
+        ("not converged", row.converged is False),
+        ("not steady", row.steady is False),
+        ("contended", row.contended is True),
+        (f"throttled: {row.throttle}", bool(row.throttle)),
+        ("emulated", row.execution == "emulated"),
+        (row.evidence, row.evidence != "measured"),
+    )
+    return tuple(name for name, holds in found if holds)
+
+
+def remarks(row: ResultRow) -> str:
+    """The reason an outcome was stored with, and the marks."""
+    return "; ".join([*([row.reason] if row.reason else []), *marks(row)])
+
+
+def doubtful(row: ResultRow) -> bool:
+    """Whether the number itself is in doubt: no tight interval, no steady state, or somebody else on the device."""
+    return row.converged is False or row.steady is False or row.contended is True
+
+
+def _digits(value: float, significant: int) -> str:
+    rounded = abs(float(f"{value:.{significant}g}"))
+    whole = len(str(int(rounded))) if rounded >= 1 else 0
+    return f"{value:.{max(0, significant - whole)}f}" if value else "0"

@@ -1,0 +1,132 @@
+import shlex
+
+import pytest
+
+from suite.backend import Fact
+from suite.errors import UsageError
+from suite.report.document import build
+from suite.report.headlines import headlines
+from suite.report.privacy import LEFT_OUT, Scrubber
+from suite.report.reproduce import rerun_command
+from suite.rows import NO_FRACTIONS, Fractions
+from tests.report.builders import ENVIRONMENT, FakeReader, device, failed, result, run_info
+
+
+def shares(spec):
+    return Fractions(spec, None, None, None)
+
+
+def test_a_report_of_nothing_is_refused():
+    with pytest.raises(UsageError, match="at least one run"):
+        build(FakeReader(), [])
+
+
+def test_a_run_named_twice_is_reported_once():
+    assert len(build(FakeReader((result(),)), ["latest", run_info().run]).runs) == 1
+
+
+def test_a_headline_is_the_best_share_in_the_hardest_regime_measured():
+    rows = [
+        result(fractions=shares(0.66)),
+        result(fractions=shares(0.70), m=1),
+        result(fractions=shares(0.81), regime="cold/burst/device"),
+        result(fractions=shares(0.99), regime="warm/sustained/device"),
+        result(fractions=shares(0.5), format="fp16", regime="warm/burst/device"),
+        result(fractions=shares(2.0), evidence="simulated"),
+        failed("impossible", "faster than light", fractions=shares(1.5)),
+    ]
+    found = headlines(rows)
+    assert [(h.format, h.best.fractions.spec, h.of) for h in found] == [("bf16", 0.70, 2), ("fp16", 0.5, 1)]
+
+
+def test_without_a_spec_the_fastest_is_the_headline():
+    rows = [result(share=0.2, fractions=NO_FRACTIONS), result(share=0.6, fractions=NO_FRACTIONS)]
+    assert headlines(rows)[0].best is rows[1]
+
+
+def test_a_resumed_run_on_another_chip_keeps_both_apart():
+    other = device(info=device().info.__class__(**{**device().info.to_json(), "uid": "other"}))
+    rows = (result(), result(device_uid="other"), result(device_uid="other"))
+    (run,) = build(FakeReader(rows, device_rows=(device(), other, device())), ["latest"]).runs
+    assert sorted(len(found.rows) for found in run.devices) == [1, 2]
+
+
+def test_the_command_repeats_the_overrides_quoted_and_without_places():
+    info = run_info(
+        overrides=(
+            "experiment=quick",
+            "jobs.gemm.shapes=[512x512x512, 4096]",
+            "note='a; rm -rf $HOME'",
+            "store.url=/home/ada/x.db",
+            "+store.url=y.db",
+            "resume=latest",
+            "hydra.run.dir=/tmp/x",
+            "~experiment",
+        )
+    )
+    words = shlex.split(rerun_command(info, Scrubber()).line)
+    assert words == [
+        "roofbench",
+        "run",
+        "experiment=quick",
+        "jobs.gemm.shapes=[512x512x512, 4096]",
+        "note='a; rm -rf $HOME'",
+        "~experiment",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "caution"),
+    [
+        ({"dirty": True}, "working tree had changes"),
+        ({"argv": ("roofbench", "run", "--config-dir=/home/ada/mine")}, "configuration folder of its own"),
+        ({"argv": ("roofbench", "run", "--config-dir", "/home/ada/mine")}, "configuration folder of its own"),
+        ({"overrides": ("hardware=/home/ada/chip.yaml",)}, "masked"),
+        ({"status": "interrupted", "finished": 3}, "3 of 60 planned cases"),
+    ],
+)
+def test_what_keeps_the_command_from_repeating_the_run_is_said(fields, caution):
+    command = rerun_command(run_info(**fields), Scrubber())
+    assert any(caution in text for text in command.cautions)
+    assert "/home/ada" not in command.line
+
+
+def test_a_clean_complete_run_needs_no_caution():
+    assert rerun_command(run_info(), Scrubber()).cautions == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("/home/ada/x.db and /Users/Ada/y", "~/x.db and ~/y"),
+        ("/root/x", "~/x"),
+        ("/rooted/x /homes/ada", "/rooted/x /homes/ada"),
+        ("postgresql://ada:secret@db/x", "postgresql://db/x"),
+        ("link 02:42:ac:11:00:02 up", "link <address> up"),
+        ("lovelace-node7 crashed", "<name> crashed"),
+        ("my-lovelace-node71", "my-lovelace-node71"),
+        ("broken \ud800 half", "broken ? half"),
+        ("cuBLAS 13.1.0.3", "cuBLAS 13.1.0.3"),
+    ],
+)
+def test_scrubbing(text, cleaned):
+    assert Scrubber.of(ENVIRONMENT).text(text) == cleaned
+
+
+def test_private_facts_are_withheld_not_dropped():
+    facts = Scrubber.of(ENVIRONMENT).facts(ENVIRONMENT)
+    assert facts["host"]["hostname"] == Fact.unavailable(LEFT_OUT)
+    assert facts["host"]["kernel"].value == "Linux 6.1 built on <name>"
+    assert facts["host"]["cpu"] == ENVIRONMENT["host"]["cpu"]
+    assert facts["libraries"]["path"].value == "~/env/lib/libcublas.so.13"
+
+
+def test_the_system_description_says_how_each_field_is_known():
+    (run,) = build(FakeReader((result(),)), ["latest"]).runs
+    fields = {f.name: f for device_ in run.devices for group in device_.system for f in group.fields}
+    assert (fields["driver"].value, fields["driver"].status) == ("580.159", "measured")
+    assert (fields["bf16 peak"].value, fields["bf16 peak"].status) == ("960 TFLOP/s", "declared")
+    assert (fields["read bandwidth"].value, fields["read bandwidth"].status) == ("4.20 TB/s", "measured")
+    missing = fields["maximum memory clock"]
+    assert (missing.value, missing.status) == ("", "unavailable")
+    assert missing.reason

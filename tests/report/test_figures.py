@@ -1,0 +1,150 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from suite.report.figures import roofline_figure
+from suite.report.panels import panel
+from suite.report.roofs import RoofSet, roof_set
+from suite.roofline import roof
+from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, FakeReader, device, failed, result, sweep
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+def roofs_of(rows):
+    return panel(FakeReader(tuple(rows)), device(), rows).roofs
+
+
+def figure_of(rows, **options):
+    return roofline_figure(rows, roofs_of(rows), **options)
+
+
+def traces(figure, kind):
+    return [trace for trace in figure.data if trace.meta == kind]
+
+
+def note_text(figure):
+    return " ".join(annotation.text for annotation in figure.layout.annotations).replace("<br>", " ").replace("\u00a0", " ")
+
+
+def test_the_points_are_the_verified_rows():
+    rows = sweep()
+    drawn = Counter((x, y) for trace in traces(figure_of(rows), "points") for x, y in zip(trace.x, trace.y, strict=True))
+    assert drawn == Counter((row.arithmetic_intensity, row.flop_s) for row in rows if row.outcome == "ok")
+
+
+def test_points_are_never_joined_and_regimes_never_share_a_symbol():
+    rows = {row.result_id: row for row in sweep()}
+    points = traces(figure_of(list(rows.values())), "points")
+    assert {trace.mode for trace in points} == {"markers"}
+    by_symbol = {}
+    for trace in points:
+        by_symbol.setdefault(trace.marker.symbol, set()).update(rows[number].regime for number in trace.customdata)
+    assert sorted(map(len, by_symbol.values())) == [1, 1, 1, 1]
+
+
+def test_spec_roof_lines_carry_the_roofs_values():
+    rows = [result(format="bf16"), result(format="tf32")]
+    solid = [trace for trace in traces(figure_of(rows), "roof") if trace.line.dash is None]
+    slope = max(solid, key=lambda trace: trace.x[-1] < 1e3)
+    assert list(slope.y) == pytest.approx(roof(PEAKS["bf16"], BANDWIDTH, list(slope.x)))
+    flats = sorted(trace.y[-1] for trace in solid if trace.y[0] == trace.y[-1])
+    assert flats == [PEAKS["tf32"], PEAKS["bf16"]]
+
+
+def test_ridge_points_are_marked_where_the_roof_bends():
+    marks = traces(figure_of([result()]), "ridge")
+    assert (PEAKS["bf16"] / BANDWIDTH, PEAKS["bf16"]) in [(trace.x[0], trace.y[0]) for trace in marks]
+
+
+def test_the_empirical_roof_differs_by_dash_for_burst_and_sustained():
+    rows = [result(share=0.6), result(share=0.8, regime="cold/burst/device")]
+    flats = {trace.line.dash: trace.y[-1] for trace in traces(figure_of(rows), "roof") if trace.line.dash}
+    assert flats["dot"] == rows[1].flop_s
+    assert flats["dash"] in (rows[0].flop_s, rows[1].flop_s)
+    assert {"dash", "dot"} <= set(flats)
+
+
+def test_what_is_not_drawn_is_counted():
+    rows = [
+        result(),
+        failed("incorrect", "no"),
+        failed("incorrect", "no"),
+        failed("timeout", "slow"),
+        result(flops=0, flop_s=0.0),
+    ]
+    assert "not drawn: 2 incorrect, 1 timeout, 1 without arithmetic" in note_text(figure_of(rows))
+
+
+def test_a_result_above_the_spec_roof_is_drawn_inside_the_axes():
+    row = result(share=1.6)
+    figure = figure_of([row])
+    (trace,) = traces(figure, "points")
+    low, high = (10**end for end in figure.layout.yaxis.range)
+    assert trace.y[0] == row.flop_s
+    assert low < row.flop_s < high
+
+
+def test_a_simulated_point_is_hollow_and_the_key_says_so():
+    rows = [result(), result(evidence="simulated")]
+    figure = figure_of(rows)
+    assert {trace.marker.symbol for trace in traces(figure, "points")} == {"circle", "circle-open"}
+    assert "hollow: simulated" in note_text(figure)
+
+
+def test_a_point_in_doubt_is_faded():
+    figure = figure_of([result(), result(converged=False)])
+    (trace,) = traces(figure, "points")
+    assert sorted(trace.marker.opacity) == [0.4, 1.0]
+    assert "faded" in note_text(figure)
+
+
+def test_hover_shows_the_whole_case():
+    row = result(1024, 2048, 512, regime="warm/burst/call", share=0.5)
+    (trace,) = traces(figure_of([row]), "points")
+    for part in ("1024x2048x512", "bf16", "library", "warm/burst/call", "compute bound", "95 %", "spec 50.0 %", "boost 46.0 %",
+                 "at clock 65.0 %", "empirical 52.5 %", "1.41 GHz", "1.7e-03", "8.0e-03", "ok", "converged"):  # fmt: skip
+        assert part in trace.hovertext[0], part
+
+
+def test_hostile_text_is_never_markup():
+    row = result(
+        format=EVIL, implementation=EVIL, pipe=EVIL, params={EVIL: EVIL}, switches={"x": EVIL}, throttle=EVIL, bound=EVIL
+    )
+    figure = figure_of([row, failed(EVIL, EVIL)])
+    shown = [annotation.text for annotation in figure.layout.annotations]
+    shown += [text for trace in figure.data for text in (trace.name, trace.hovertext) if isinstance(text, str)]
+    shown += [text for trace in traces(figure, "points") for text in trace.hovertext]
+    assert any("&lt;script" in text for text in shown)
+    assert not [text for text in shown if "<script" in text or "<img" in text]
+
+
+def test_nothing_to_draw_is_still_a_figure():
+    figure = roofline_figure([], RoofSet((), ()))
+    assert not traces(figure, "points")
+    assert figure.layout.xaxis.range[0] < figure.layout.xaxis.range[1]
+
+
+def test_themes_differ_in_neutral_colours_only():
+    light, dark = (figure_of(sweep(), theme=theme) for theme in ("light", "dark"))
+    assert light.layout.paper_bgcolor != dark.layout.paper_bgcolor
+    assert [trace.marker.color for trace in traces(light, "points")] == [trace.marker.color for trace in traces(dark, "points")]
+    assert len(light.data) == len(dark.data)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.floats(1e-3, 1e6), st.floats(1e3, 1e18), st.sampled_from(["bf16", "fp8_e4m3"])), min_size=1, max_size=8
+    )
+)
+def test_every_point_and_every_roof_lies_inside_the_axes(points):
+    rows = [result(format=name, arithmetic_intensity=x, flop_s=y) for x, y, name in points]
+    figure = roofline_figure(rows, roof_set(rows, SPEC, CALIBRATION, {}))
+    x_low, x_high = (10**end for end in figure.layout.xaxis.range)
+    y_low, y_high = (10**end for end in figure.layout.yaxis.range)
+    for trace in traces(figure, "points") + traces(figure, "roof") + traces(figure, "ridge"):
+        assert all(x_low * 0.999 <= x <= x_high * 1.001 for x in trace.x)
+        assert all(y_low * 0.999 <= y <= y_high * 1.001 for y in trace.y)

@@ -1,0 +1,143 @@
+import base64
+import hashlib
+import json
+import re
+from itertools import pairwise
+
+import pytest
+
+from suite.report.document import build
+from suite.report.html import render_html
+from suite.report.tags import script_json, tag
+from tests.report.builders import FakeReader, device, failed, result, run_info, sweep
+from tests.report.pages import Page
+
+EVIL = "</script><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>\"'&\u2028"
+
+
+def render(**reader):
+    return render_html(build(FakeReader(**reader), ["latest"]))
+
+
+@pytest.fixture(scope="module")
+def swept():
+    rows = tuple(sweep())
+    return rows, Page(render(rows=rows))
+
+
+def test_the_embedded_data_are_the_rows(swept):
+    rows, page = swept
+    assert page.data["results"] == [json.loads(json.dumps(row.to_json())) for row in rows]
+
+
+def test_the_figure_has_a_point_for_each_verified_row(swept):
+    rows, page = swept
+    drawn = sum(len(trace["x"]) for trace in page.figures[0]["data"] if trace["meta"] == "points")
+    assert drawn == sum(row.outcome == "ok" for row in rows)
+
+
+def test_the_table_has_a_line_for_every_row_and_reasons_for_those_that_failed(swept):
+    rows, page = swept
+    (table,) = page.find("table", id="results-0")
+    text = page.text(table)
+    names = page.find("th", scope="row")
+    lines = [page.text(index) for index in names if "gemm" in page.text(index)]
+    assert len(lines) == len(rows)
+    for row in rows:
+        assert row.reason in text
+    assert "not converged" in text
+
+
+def test_nothing_leads_out_of_the_page(swept):
+    _, page = swept
+    assert page.links == []
+    (policy,) = (given["content"] for name, given in page.elements if name == "meta" and "http-equiv" in given)
+    assert policy.startswith("default-src 'none'")
+    assert "http" not in policy
+
+
+def test_only_the_pages_own_scripts_may_run(swept):
+    _, page = swept
+    (policy,) = (given["content"] for name, given in page.elements if name == "meta" and "http-equiv" in given)
+    scripts = [page.text(index) for index in page.find("script") if "type" not in page.elements[index][1]]
+    digests = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts}
+    assert digests == set(re.findall(r"'sha256-([^']+)'", policy))
+    assert "'unsafe-inline'" not in policy.split("style-src")[0]
+
+
+def test_hostile_text_stays_text():
+    rows = (
+        result(device=EVIL, implementation=EVIL, params={EVIL: EVIL}, switches={EVIL: EVIL}, throttle=EVIL, bound=EVIL),
+        failed("error", EVIL, format=EVIL),
+    )
+    evil_device = device(info=device().info.__class__(**{**device().info.to_json(), "name": EVIL, "driver": EVIL}))
+    info = run_info(note=EVIL, experiment=EVIL, overrides=(f"note={EVIL}",), config={EVIL: EVIL})
+    html = render(rows=rows, device_rows=(evil_device,), infos=(info,))
+    page = Page(html)
+    plain = Page(render(rows=(result(),)))
+    assert [name for name, _ in page.elements if name in ("script", "img")] == [
+        name for name, _ in plain.elements if name in ("script", "img")
+    ]
+    assert not [name for _, given in page.elements for name in given if name.startswith("on")]
+    assert page.links == []
+    assert page.data["results"][0]["device"] == EVIL
+
+
+def test_json_in_a_script_reads_back_the_same():
+    value = {"a": EVIL, "b": ["<!--", "]]>", "\u2029", 1.5, None]}
+    written = script_json(value)
+    assert json.loads(written) == value
+    assert not set("<>&\u2028\u2029") & set(written)
+    with pytest.raises(ValueError, match="JSON"):
+        script_json({"a": float("nan")})
+
+
+def test_tags_escape_text_and_attributes():
+    assert tag("p", "<b>", title='"&', hidden=False, data_x=1) == '<p title="&quot;&amp;" data-x="1">&lt;b&gt;</p>'
+    assert tag("p", tag("b", "x")) == "<p><b>x</b></p>"
+
+
+def test_the_same_run_gives_the_same_bytes():
+    rows = tuple(sweep())
+    assert render(rows=rows) == render(rows=rows)
+
+
+def test_private_names_and_places_are_left_out():
+    info = run_info(note="on lovelace-node7 for ada, see /home/ada/notes.txt")
+    html = render(rows=(failed("error", "cannot read /home/ada/secret.bin on lovelace-node7"),), infos=(info,))
+    for private in ("lovelace", "/home/ada", "results.db", "/opt/venv"):
+        assert private not in html, private
+    assert "left out of published reports" in html
+    assert "~/secret.bin" in html
+
+
+def test_headings_descend_without_gaps_and_tables_have_scopes(swept):
+    _, page = swept
+    levels = [int(name[1]) for name, _ in page.elements if re.fullmatch("h[1-6]", name)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert all("scope" in given for name, given in page.elements if name == "th")
+    assert len(page.find("caption")) == len(page.find("table"))
+
+
+def test_a_simulated_run_makes_no_headline_and_says_so():
+    page = Page(render(rows=(result(evidence="simulated"),)))
+    notices = " ".join(page.text(i) for i in page.find("p", **{"class": "notice"}) + page.find("p", role="note"))
+    assert "simulated" in notices
+    assert page.find("ul", **{"class": "cards"}) == []
+
+
+def test_a_device_without_a_spec_sheet_says_so():
+    unknown = device(hardware=None, spec=None, match_reason="no sheet has the runtime name 'Testium T1'")
+    html = render(rows=(result(),), device_rows=(unknown,))
+    assert "no spec sheet for this device" in html
+    assert "no sheet has the runtime name" in html
+
+
+def test_each_device_of_a_run_has_its_own_roofline():
+    rows = (result(), result(device_slot=1, device_uid="beef"), result(device_slot=1, device_uid="beef"))
+    second = device(slot=1, info=device().info.__class__(**{**device().info.to_json(), "uid": "beef", "index": 1}))
+    page = Page(render(rows=rows, device_rows=(device(), second)))
+    assert [sum(len(t["x"]) for t in figure["data"] if t["meta"] == "points") for figure in page.figures] == [1, 2]
+    assert len(page.find("table", id="results-1")) == 1

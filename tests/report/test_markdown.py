@@ -1,0 +1,42 @@
+import re
+
+from markdown_it import MarkdownIt
+
+from suite.report.document import build
+from suite.report.markdown import render_markdown
+from tests.report.builders import FakeReader, failed, result, run_info, sweep
+
+EVIL = "<script>alert(1)</script> ![x](http://evil.example/p.png) | `code` **b**\n# heading [a](javascript:alert(1))"
+
+
+def render(*rows, **reader):
+    return render_markdown(build(FakeReader(rows, **reader), ["latest"]))
+
+
+def tables(markdown):
+    return re.findall(r"((?:^\|.*\|$\n?)+)", markdown, flags=re.M)
+
+
+def test_every_result_is_a_line_of_the_table_with_all_its_columns():
+    rows = sweep()
+    (table,) = (table for table in tables(render(*rows)) if "Throughput" in table)
+    head, _, *lines = table.strip().splitlines()
+    assert len(lines) == len(rows)
+    assert {line.count(" | ") for line in lines} == {head.count(" | ")}
+    assert "needs 171 GB, 139 GB free" in table
+
+
+def test_hostile_text_makes_no_markup():
+    row = result(implementation=EVIL, params={EVIL: EVIL}, throttle=EVIL)
+    info = run_info(note=EVIL, overrides=(f"note={EVIL}",), config={"a": "```\n# out"})
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(render(row, failed("error", EVIL), infos=(info,)))
+    assert not re.search(r"<(script|img|a|strong>b)", html)
+    assert html.count("<h1>") == 1
+
+
+def test_the_command_and_the_configuration_are_code():
+    tokens = MarkdownIt().parse(render(result()))
+    fences = {token.info: token.content for token in tokens if token.type == "fence"}
+    assert fences["sh"] == "roofbench run experiment=quick 'jobs.gemm.shapes=[512x512x512, 4096]'\n"
+    assert fences["yaml"].startswith("experiment: quick\n")
+    assert "store" not in fences["yaml"]

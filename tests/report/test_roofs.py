@@ -1,0 +1,48 @@
+import pytest
+
+from suite.report.roofs import EmpiricalKey, roof_set
+from suite.rows import Calibration
+from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, failed, result
+
+
+def test_spec_roofs_are_one_per_peak_of_the_pipes_present():
+    rows = [result(format=name) for name in ("fp16", "bf16", "tf32")]
+    roofs = roof_set(rows, SPEC, CALIBRATION, {}).of_kind("spec")
+    assert [(roof.pipes, roof.peak_flop_s) for roof in roofs] == [(("tf32",), PEAKS["tf32"]), (("bf16", "fp16"), PEAKS["bf16"])]
+    assert roofs[1].ridge == PEAKS["bf16"] / BANDWIDTH
+    assert roofs[1].values([1.0, roofs[1].ridge, 1e6]) == [BANDWIDTH, PEAKS["bf16"], PEAKS["bf16"]]
+
+
+def test_empirical_roofs_are_kept_apart_by_load_and_shown_only_where_there_are_points():
+    rows = [result(), result(regime="cold/burst/device"), failed("crashed", "gone", format="fp32")]
+    best = {
+        EmpiricalKey("bf16", "sustained"): 6e14,
+        EmpiricalKey("bf16", "burst"): 8e14,
+        EmpiricalKey("fp32", "sustained"): 5e13,
+    }
+    roofs = roof_set(rows, SPEC, CALIBRATION, best).of_kind("empirical")
+    assert {(roof.pipes, roof.load): roof.peak_flop_s for roof in roofs} == {
+        (("bf16",), "burst"): 8e14,
+        (("bf16",), "sustained"): 6e14,
+    }
+    assert {roof.bandwidth_bytes_s for roof in roofs} == {CALIBRATION.best_bytes_s}
+
+
+def test_an_unknown_device_has_no_spec_roof_and_says_so():
+    roofs = roof_set([result()], None, CALIBRATION, {EmpiricalKey("bf16", "sustained"): 6e14})
+    assert roofs.of_kind("spec") == ()
+    assert len(roofs.of_kind("empirical")) == 1
+    assert any("no spec sheet" in note for note in roofs.notes)
+
+
+def test_without_calibration_an_empirical_roof_is_its_flat_part():
+    (roof,) = roof_set([result()], None, Calibration(), {EmpiricalKey("bf16", "sustained"): 6e14}).lines
+    assert roof.ridge is None
+    assert roof.values([1e-3, 1e3]) == [6e14, 6e14]
+
+
+@pytest.mark.parametrize("pipe", ["fp4", "a pipe of tomorrow"])
+def test_a_pipe_without_a_declared_peak_is_named(pipe):
+    roofs = roof_set([result(pipe=pipe)], SPEC, CALIBRATION, {})
+    assert roofs.of_kind("spec") == ()
+    assert f"no {pipe} peak in the spec sheet" in roofs.notes

@@ -1,0 +1,63 @@
+import pytest
+
+from suite.report.words import duration, marks, moment, percent, rate_unit, si, timing
+from tests.report.builders import result
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (9.89e14, "989 TFLOP/s"),
+        (9.996e11, "1.00 TFLOP/s"),
+        (1.979e15, "1.98 PFLOP/s"),
+        (0.5, "0.500 FLOP/s"),
+        (0.0, "0 FLOP/s"),
+        (123.4, "123 FLOP/s"),
+        (None, "n/a"),
+    ],
+)
+def test_si_keeps_three_digits_across_prefixes(value, text):
+    assert si(value, "FLOP/s") == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1.6321e-3, "1.632 ms"), (0.99999, "1.000 s"), (3.4e-6, "3.400 µs"), (2e-10, "0.2000 ns"), (75.0, "75.00 s")],
+)
+def test_duration_uses_the_largest_unit_that_fits(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_a_fraction_above_one_is_not_clipped():
+    assert percent(1.034) == "103.4 %"
+
+
+def test_timing_names_half_the_interval_and_leaves_it_out_where_there_is_none():
+    row = result(p50_s=2e-3, interval_s=(1.99e-3, 2.03e-3))
+    assert timing(row) == "2.000 ms ± 1 %"
+    assert timing(result(p50_s=2e-3, interval_s=None)) == "2.000 ms"
+    assert timing(result(p50_s=2e-3, interval_s=(1e-3, 9.4e-3))) == "2.000 ms ± 210 %"
+
+
+def test_marks_start_with_what_puts_the_number_in_doubt():
+    row = result(
+        converged=False, steady=False, contended=True, throttle="power cap 60 %", execution="emulated", evidence="simulated"
+    )
+    found = marks(row)
+    assert found[:3] == ("not converged", "not steady", "contended")
+    assert {"throttled: power cap 60 %", "emulated", "simulated"} <= set(found)
+    assert marks(result()) == ()
+
+
+def test_unknown_is_not_bad():
+    assert marks(result(converged=None, steady=None, contended=None, throttle=None)) == ()
+
+
+def test_integer_rates_are_operations_not_flops():
+    assert rate_unit("int8") == "OP/s"
+    assert rate_unit("fp8", "int8") == "FLOP/s"
+
+
+def test_a_time_that_is_none_is_shown_as_it_is():
+    assert moment("2031-05-06T07:08:09Z") == "2031-05-06 07:08 UTC"
+    assert moment("yesterday") == "yesterday"
