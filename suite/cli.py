@@ -11,6 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import NoReturn
 
+from suite import __version__
 from suite.errors import RoofbenchError, UsageError, nearest
 
 COMMANDS = ("run", "plan", "devices", "show", "hardware", "dashboard", "report", "store")
@@ -48,6 +49,11 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: object) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **options)  # type: ignore[arg-type]
 
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is not None and value not in action.choices:
+            what = "/".join(action.option_strings) or str(action.metavar or action.dest).lower()
+            raise UsageError(f"unknown {what} '{value}'{nearest(str(value), map(str, action.choices))}")
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
@@ -72,45 +78,49 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Parse and carry out one command; errors escape."""
-    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
-        raise UsageError(f"unknown command '{argv[0]}'{nearest(argv[0], COMMANDS)}")
-    parser, by_name = parsers()
+    parser = make_parser()
     args, extra = parser.parse_known_args(argv)
     if args.command is None:
         parser.print_help()
         return 0
-    _take_scattered(args, extra, by_name[args.command])
+    _take_scattered(args, extra)
     return int(args.module.run(args))
 
 
-def parsers() -> tuple[Parser, dict[str, Parser]]:
-    """The top parser and one for each command."""
-    from suite import __version__
-
+def make_parser() -> Parser:
+    """The parser of the whole command line; each command's has its module and itself among its defaults."""
     parser = Parser(prog="roofbench", description=DESCRIPTION, epilog=EPILOG)
-    parser.add_argument("--version", action="version", version=f"roofbench {__version__}")
+    parser.add_argument("--version", action="version", version=f"roofbench {__version__}", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    by_name = {}
     for name in COMMANDS:
         module = import_module(f"suite.commands.{name}")
-        by_name[name] = commands.add_parser(
+        own = commands.add_parser(
             name, help=module.SUMMARY, description=f"{module.SUMMARY}\n\n{module.DETAIL}", epilog=_examples(module)
         )
-        module.arguments(by_name[name])
-        by_name[name].set_defaults(module=module)
-    return parser, by_name
+        own.set_defaults(module=module, parser=own)
+        module.arguments(own)
+    return parser
 
 
 def _examples(module: ModuleType) -> str:
     return "examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.strip().splitlines())
 
 
-def _take_scattered(args: argparse.Namespace, extra: Sequence[str], parser: Parser) -> None:
+def _take_scattered(args: argparse.Namespace, extra: Sequence[str]) -> None:
     """Overrides may stand before and after options; everything else that was not understood is refused."""
     for text in extra:
         if text.startswith("-") or not hasattr(args, "overrides"):
-            options = [option for action in parser._actions for option in action.option_strings]
-            what = "option" if text.startswith("-") else "argument"
-            raise UsageError(f"unknown {what} '{text}' for {parser.prog}{nearest(text.partition('=')[0], options)}")
+            raise UsageError(_not_understood(text, args.parser))
     if extra:
         args.overrides.extend(extra)
+
+
+def _not_understood(text: str, parser: Parser) -> str:
+    if not text.startswith("-"):
+        return f"unexpected argument '{text}'; see `{parser.prog} --help`"
+    options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
+    return f"unknown option '{text}' for {parser.prog}{nearest(text.partition('=')[0], options)}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

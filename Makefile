@@ -1,0 +1,37 @@
+# make bench   install what is needed and measure this machine: a table, and a report in report.html
+# make test    run the tests            make check   formatting, lint, types, import rules
+# make dev     an environment for both  make clean   remove environment and caches; stores and reports stay
+
+VENV ?= .venv
+STORE ?= roofbench.db
+REPORT ?= report.html
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml constraints.txt .ci/install
+
+.PHONY: bench test check dev clean
+
+bench: $(VENV)/.bench
+	$(BIN)/roofbench run experiment=quick store.url=$(STORE) || test $$? -eq 3
+	$(BIN)/roofbench report latest --store $(STORE) --output $(REPORT) --force
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(TESTS)
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+dev: $(VENV)/.dev
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/.bench: $(SOURCES)
+	.ci/install $(VENV)
+	touch $@
+
+$(VENV)/.dev: $(SOURCES)
+	.ci/install $(VENV) dev
+	touch $(VENV)/.bench $@

@@ -1,0 +1,80 @@
+"""``roofbench devices``: every device that a backend finds here, and which spec sheet it is matched to."""
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from suite.commands.options import add_config_dir, add_json
+
+if TYPE_CHECKING:
+    from suite.probe import ProbeResult
+
+SUMMARY = "List the devices of every backend, and the spec sheet each is matched to."
+DETAIL = """\
+Each backend is asked in a child process. A device is matched to a sheet of configs/hardware by its exact runtime name;
+one that no sheet names is stated as unknown, and fractions of spec are then n/a. A backend that cannot be loaded says why."""
+EXAMPLES = """\
+roofbench devices                  all backends
+roofbench devices backend=cuda     one backend only
+roofbench devices --json           with everything the runtime reports"""
+
+
+class Found(NamedTuple):
+    """What one backend answered."""
+
+    backend: str
+    result: "ProbeResult"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("overrides", nargs="*", metavar="backend=NAME", help="which backends to ask (default: all)")
+    add_config_dir(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask every backend and print what it finds."""
+    from suite.config import compose
+    from suite.devices import ask_backend, candidates
+
+    config = compose(args.overrides, args.config_dir)
+    found = [
+        Found(name, ask_backend(backend.target or "", backend.options)) for name, backend in candidates(config.backends).items()
+    ]
+    if args.json:
+        json.dump([row for each in found for row in _json_rows(each)], sys.stdout, indent=2)
+        sys.stdout.write("\n")
+    else:
+        sys.stdout.writelines(line + "\n" for each in found for line in _lines(each))
+    return 0
+
+
+def _json_rows(found: Found) -> list[dict[str, Any]]:
+    from suite.hardware.match import match
+
+    if not found.result.devices:
+        return [{"backend": found.backend, "device": None, "reason": found.result.error or "no device found"}]
+    rows = []
+    for info in found.result.devices:
+        matched = match(info)
+        spec = matched.spec.id if matched.spec is not None else None
+        rows.append({"backend": found.backend, "device": info.to_json(), "hardware": spec, "reason": matched.reason})
+    return rows
+
+
+def _lines(found: Found) -> list[str]:
+    from suite.hardware.match import match
+    from suite.report.words import si
+
+    if not found.result.devices:
+        return [f"{found.backend}: none ({found.result.error})" if found.result.error else f"{found.backend}: none"]
+    lines = [f"{found.backend}:"]
+    for info in found.result.devices:
+        matched = match(info)
+        partition = f" ({info.partition})" if info.partition else ""
+        sheet = matched.spec.id if matched.spec is not None else "unknown"
+        lines.append(f"  device {info.index}: {info.name}{partition}, {si(info.memory_bytes, 'B')}")
+        lines.append(f"    hardware {sheet}: {matched.reason}")
+    return lines

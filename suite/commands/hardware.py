@@ -1,0 +1,44 @@
+"""``roofbench hardware``: the spec sheets."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from suite.commands.options import add_config_dir, add_json
+
+SUMMARY = "List the accelerators of the table, or show one sheet with its sources and what fits."
+DETAIL = """\
+Every figure has its source and how far to trust it; a figure that was not found is n/a with the reason. One sheet also says
+which of the named models fit its memory, in which format and with how long a context."""
+EXAMPLES = """\
+roofbench hardware                           all sheets
+roofbench hardware nvidia-h200-sxm5-141gb    one of them; part of its name will do where it is unique
+roofbench hardware mi300x --json             for programs"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="id, product name, or words of the id")
+    add_config_dir(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the list or the sheet."""
+    from suite.hardware.catalogue import load
+    from suite.hardware.table import detail_json, detail_lines, list_json, list_lines
+
+    extra = _folders(args.config_dir)
+    if args.name is None:
+        lines = [json.dumps(list_json(extra), indent=2)] if args.json else list_lines(extra)
+    else:
+        spec = load(args.name, extra)
+        lines = [json.dumps(detail_json(spec), indent=2)] if args.json else detail_lines(spec)
+    sys.stdout.writelines(line + "\n" for line in lines)
+    return 0
+
+
+def _folders(config_dir: Path | None) -> list[Path]:
+    """The user's own sheets lie where Hydra looks for them too."""
+    return [] if config_dir is None else [config_dir / "hardware"]

@@ -1,0 +1,18 @@
+"""Printing lists for programs."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+
+def json_array(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Lines of a JSON array, one row each, so that a long list is neither held in memory nor hard to read."""
+    texts = (json.dumps(row) for row in rows)
+    held = next(texts, None)
+    yield "["
+    for text in texts:
+        yield f"{held},"
+        held = text
+    if held is not None:
+        yield held
+    yield "]"

@@ -1,0 +1,176 @@
+"""``roofbench plan``: what a run would measure, how long it would take, and whether it fits, without touching a device."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from suite.commands.options import add_config_dir, add_json
+from suite.commands.output import json_array
+
+if TYPE_CHECKING:
+    from suite.planned import DeviceSlot, PlannedCase
+    from suite.settings import BackendSettings, RunConfig
+
+SUMMARY = "Print the cases that a run would measure, with predicted time and memory."
+DETAIL = """\
+Takes the same overrides as run and measures nothing. Device facts come from a probe in a child process, kept until the
+driver, the boot or the packages change; hardware=NAME plans for a machine that is not here. Where neither is known, memory
+is not checked, and the plan says so."""
+EXAMPLES = """\
+roofbench plan                                              the quick experiment on the best device
+roofbench plan experiment=standard hardware=nvidia-h200-sxm5-141gb
+roofbench plan 'jobs.gemm.shapes=[512,4096x128256x4096]' --json"""
+
+EXAMPLES_LEFT_OUT = 3  # workloads named before the rest is only counted
+# Which backend a sheet's maker means when `backend` does not say.
+BACKEND_OF_VENDOR = {"nvidia": "cuda", "amd": "rocm", "google": "xla"}
+
+
+class Planned(NamedTuple):
+    """A plan with what it was made from; ``unchecked`` says why memory was not checked, empty when it was."""
+
+    config: "RunConfig"
+    slots: "tuple[DeviceSlot, ...]"
+    cases: "tuple[PlannedCase, ...]"
+    unchecked: str
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("overrides", nargs="*", metavar="key=value", help="settings, as for run")
+    add_config_dir(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan and print; lines are written as they are made."""
+    import gc
+
+    from suite.config import compose
+
+    gc.disable()  # ten thousand cases live until the end: looking through them again and again costs 0.1 s
+    planned = make(compose(args.overrides, args.config_dir))
+    lines = _json_lines(planned) if args.json else _text_lines(planned)
+    sys.stdout.writelines(line + "\n" for line in lines)
+    return 0
+
+
+def _text_lines(planned: Planned) -> Iterator[str]:
+    from suite.plan import left_out
+
+    yield from _case_lines(planned)
+    limited = planned.config.max_kernel_s is not None
+    yield from _totals(planned, left_out(planned.config, planned.slots) if limited else ())
+
+
+def _json_lines(planned: Planned) -> Iterator[str]:
+    names = {slot.slot: slot.info.name if slot.info else None for slot in planned.slots}
+    return json_array(_json_row(case, names[case.slot]) for case in planned.cases)
+
+
+def make(config: "RunConfig") -> Planned:
+    """Plan for the sheet that ``hardware`` names, else for the devices found here, else without device facts."""
+    from suite.devices import resolve
+    from suite.errors import DeviceNotFound
+    from suite.plan import plan
+
+    unchecked = ""
+    if config.hardware is not None:
+        slots = _slots_of_sheet(config)
+    else:
+        try:
+            config, slots, _ = resolve(config)
+        except DeviceNotFound as error:
+            slots, unchecked = _slots_without_facts(config), str(error)
+    return Planned(config, slots, plan(config, slots, ()), unchecked)
+
+
+def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
+    from suite.backend import DeviceInfo
+    from suite.devices import candidates
+    from suite.hardware.catalogue import load
+
+    spec = load(config.hardware or "")
+    offered = candidates(config.backends)
+    fitting = BACKEND_OF_VENDOR.get(spec.vendor.lower(), "")
+    names = [fitting] if "auto" in config.backends and fitting in offered else list(offered)[:1]
+    info = DeviceInfo(
+        backend=names[0],
+        index=0,
+        name=spec.device_names[0] if spec.device_names else spec.name,
+        uid="",
+        memory_bytes=spec.memory_bytes or 0,
+        llc_bytes=spec.llc_bytes,
+        max_clock_hz=spec.clocks.boost_hz.value,
+    )
+    return (_slot(0, offered[names[0]], info if spec.memory_bytes else None),)
+
+
+def _slots_without_facts(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
+    from suite.devices import candidates
+
+    return tuple(_slot(slot, backend, None) for slot, backend in enumerate(candidates(config.backends).values()))
+
+
+def _slot(slot: int, backend: "BackendSettings", info: Any) -> "DeviceSlot":
+    from suite.planned import DeviceSlot
+
+    return DeviceSlot(slot, backend.name, backend.target or "", info)
+
+
+def _case_lines(planned: Planned) -> Iterator[str]:
+    several = len(planned.slots) > 1
+    for case in planned.cases:
+        on = f"  device {case.slot}" if several else ""
+        ending = f"  {case.verdict.value}: {case.reason}" if case.verdict else f"  {case.predicted_s:.1f} s"
+        yield f"{case.case.title}{on}  {case.memory_bytes / 1e9:.3g} GB{ending}"
+
+
+def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
+    from suite.show.results import span
+
+    devices = ", ".join(_device_words(slot) for slot in planned.slots)
+    largest = max((case.memory_bytes for case in planned.cases if case.verdict is None), default=0)
+    total_s = sum(case.predicted_s for case in planned.cases)
+    yield ""
+    yield f"{len(planned.cases)} cases on {devices}: about {span(total_s)}, at most {largest / 1e9:.3g} GB at once"
+    if planned.unchecked:
+        yield f"memory was not checked and times are guesses: {planned.unchecked}; hardware=NAME plans for one of the table"
+    for line in left_out[:EXAMPLES_LEFT_OUT]:
+        yield f"left out: {line}"
+    if len(left_out) > EXAMPLES_LEFT_OUT:
+        yield f"left out: {len(left_out) - EXAMPLES_LEFT_OUT} more for the same reason"
+
+
+def _device_words(slot: "DeviceSlot") -> str:
+    if slot.info is None:
+        return f"{slot.backend} (no device facts)"
+    return f"{slot.backend} {slot.info.name} ({slot.info.memory_bytes / 1e9:.3g} GB)"
+
+
+def _json_row(planned: "PlannedCase", device: str | None) -> dict[str, Any]:
+    """The identity fields of a result row, by the same names, and what was predicted."""
+    case, workload = planned.case, planned.case.workload
+    return {
+        "case_key": case.key,
+        "workload_key": workload.key,
+        "job": workload.job,
+        "implementation": case.implementation,
+        "backend": case.backend,
+        "device": device,
+        "device_slot": planned.slot,
+        "format": workload.format,
+        "params": dict(workload.params),
+        "distribution": workload.distribution,
+        "switches": dict(case.switches),
+        "regime": case.regime._asdict(),
+        "flops": planned.work.flops,
+        "compulsory_bytes": planned.work.compulsory_bytes,
+        "pipe": planned.work.pipe,
+        "sets": planned.sets,
+        "memory_bytes": planned.memory_bytes,
+        "predicted_s": planned.predicted_s,
+        "outcome": planned.verdict.value if planned.verdict else None,
+        "reason": planned.reason,
+    }

@@ -1,0 +1,68 @@
+"""``roofbench report``: publish runs as one self-contained page, or as Markdown."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from suite.commands.options import add_store
+from suite.errors import UsageError, nearest
+
+SUMMARY = "Write a report of one or more runs: a self-contained HTML page, or Markdown."
+DETAIL = """\
+The report holds the roofline, every result with its regime, how it was measured, the system, the resolved configuration and
+the command that runs it again. Host and user names, addresses and home paths are left out. The page needs no network."""
+EXAMPLES = """\
+roofbench report latest                              report.html of the latest run
+roofbench report latest --output h200.md             the same as Markdown
+roofbench report 20261129T1840 20261130T0900 -o both.html"""
+
+FORMATS = (".html", ".md")
+MARKER = "roofbench"  # every report names its maker; a file without it is not one of ours
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="run ids, or the beginning of them (default: the latest)")
+    parser.add_argument("--output", "-o", type=Path, default=Path("report.html"), metavar="FILE", help="FILE.html or FILE.md")
+    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+    add_store(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Build the report, then write it in one go: a failure leaves no half of it."""
+    refuse_output(args.output, args.force)
+    from suite.report.document import build
+    from suite.store.queries import Reader
+
+    with Reader.open(args.store) as reader:
+        document = build(reader, args.runs or ["latest"])
+    if args.output.suffix == ".md":
+        from suite.report.markdown import render_markdown as render
+    else:
+        from suite.report.html import render_html as render
+    text = render(document)
+    _write(args.output, text)
+    sys.stdout.write(f"report: {args.output.resolve()}\n")
+    return 0
+
+
+def refuse_output(output: Path, force: bool) -> None:
+    """``UsageError`` where the file cannot or should not be written."""
+    if output.suffix not in FORMATS:
+        raise UsageError(f"--output {output} is neither .html nor .md{nearest(output.suffix, FORMATS)}")
+    if output.is_dir():
+        raise UsageError(f"--output {output} is a directory; name a file in it")
+    if not output.parent.is_dir():
+        raise UsageError(f"--output {output} cannot be written: {output.parent} is no directory; create it first")
+    if output.exists() and not force:
+        raise UsageError(f"--output {output} is there already; name another file, or replace it with --force")
+
+
+def _write(output: Path, text: str) -> None:
+    beside = output.with_name(f".{output.name}.part")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(output)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(f"--output {output} cannot be written: {error.strerror}; choose another place") from error

@@ -1,0 +1,108 @@
+"""``roofbench show``: the results of a run, or everything about one of its cases."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from suite.commands.options import add_json, add_store
+from suite.commands.output import json_array
+
+if TYPE_CHECKING:
+    from suite.rows import ResultDetail, ResultRow
+    from suite.store.queries import Reader
+
+SUMMARY = "Show a run's results as tables, or one case with its samples, telemetry and checks."
+DETAIL = """\
+Each number has its regime (cache cold or warm, load burst or sustained, dispatch device or call), the half width of the 95 %
+interval of its median, what bounds it, and its share of the roof: by the spec sheet, at the clock that was measured, and of
+the best this device has been measured to do. Cases that were not timed say how they ended and why."""
+EXAMPLES = """\
+roofbench show                            the latest run
+roofbench show 20261129T1840 3f2a         one case of a run, by the beginning of their ids
+roofbench show --json | jq '.[].p50_s'    rows for programs
+roofbench show --runs                     which runs the store holds"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("run_id", nargs="?", metavar="RUN", help="a run id, the beginning of one, or latest (the default)")
+    parser.add_argument("case", nargs="?", metavar="CASE", help="a case key, the beginning of one, or KEY@SLOT")
+    parser.add_argument("--runs", action="store_true", help="list the runs instead")
+    parser.add_argument("--keys", action="store_true", help="print each case's key, to name it as CASE")
+    add_store(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what was asked for."""
+    from suite.store.queries import Reader
+
+    with Reader.open(args.store) as reader:
+        if args.runs:
+            lines = _runs(reader, args.json)
+        elif args.case is not None:
+            lines = _case(reader.detail((args.run_id, args.case)), args.json)
+        else:
+            lines = _results(reader, args)
+        sys.stdout.writelines(line + "\n" for line in lines)
+    return 0
+
+
+def _runs(reader: "Reader", as_json: bool) -> Iterable[str]:
+    from dataclasses import asdict
+
+    from suite.show.results import runs_lines
+    from suite.show.screen import screen_of
+
+    runs = reader.runs()
+    return json_array(asdict(info) for info in runs) if as_json else runs_lines(runs, screen_of(sys.stdout))
+
+
+def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
+    """Print a run as ``roofbench show`` does, and give its rows."""
+    from suite.show.results import run_lines
+    from suite.show.screen import screen_of
+
+    info, rows = reader.resolve(run_id), reader.results(run_id)
+    lines = run_lines(info, reader.devices(run_id), rows, screen_of(sys.stdout))
+    sys.stdout.writelines(line + "\n" for line in lines)
+    return rows
+
+
+def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
+    from suite.show.results import run_lines
+    from suite.show.screen import screen_of
+
+    info = reader.resolve(args.run_id)
+    rows = reader.results(info.run)
+    if args.json:
+        return json_array(row.to_json() for row in rows)
+    if args.keys:
+        return (_keyed(row) for row in rows)
+    return run_lines(info, reader.devices(info.run), rows, screen_of(sys.stdout))
+
+
+def _case(detail: "ResultDetail", as_json: bool) -> Iterable[str]:
+    from suite.show.detail import detail_lines
+    from suite.show.screen import screen_of
+
+    return [json.dumps(detail_json(detail), indent=2)] if as_json else detail_lines(detail, screen_of(sys.stdout))
+
+
+def detail_json(detail: "ResultDetail") -> dict[str, Any]:
+    """A result row with its raw samples (nanoseconds), telemetry, checks, environment and log."""
+    measured = detail.measurement
+    plain = measured.to_json()
+    if measured.samples is not None:
+        plain["samples"] = {**plain["samples"], "durations": list(measured.samples.durations_ns)}
+    environment = {group: {name: fact._asdict() for name, fact in facts.items()} for group, facts in detail.environment.items()}
+    return {**detail.row.to_json(), "measurement": plain, "environment": environment, "log": detail.log}
+
+
+def _keyed(row: "ResultRow") -> str:
+    from suite.progress import result_words
+    from suite.report.words import case_title
+
+    return f"{row.case_key}@{row.device_slot}  {case_title(row)}: {result_words(row)}"

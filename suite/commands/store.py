@@ -1,0 +1,132 @@
+"""``roofbench store``: look after a store file."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from suite.commands.options import add_json, add_store
+from suite.errors import UsageError
+
+if TYPE_CHECKING:
+    from suite.roofline import Summary
+    from suite.store.maintain import Stored
+
+SUMMARY = "Look after a store: merge, prune, vacuum, check, rebuild, upgrade."
+DETAIL = "Each works on ./roofbench.db unless --store names another. `roofbench store ACTION --help` says more."
+EXAMPLES = """\
+roofbench store merge node1.db node2.db             their runs into ./roofbench.db
+roofbench store prune --before 2026-01-01 --dry-run which runs that would remove
+roofbench store check --store h200.db               whether a store is whole"""
+
+ACTIONS = {
+    "merge": "copy the runs of other stores into this one; what is there already is left as it is",
+    "prune": "remove runs with everything they own; vacuum then gives the space back",
+    "vacuum": "give back the space of what was removed",
+    "check": "say everything that is wrong with the file; exit status 1 when something is",
+    "rebuild": "derive rates, fractions and bounds anew from the raw samples, where the formulas have changed",
+    "upgrade": "bring a store of an older version to this one's schema; a copy is kept",
+}
+EXIT_BROKEN = 1
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare one parser for each action."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=type(parser))
+    made = {name: actions.add_parser(name, help=text, description=text) for name, text in ACTIONS.items()}
+    made["merge"].add_argument("sources", nargs="+", metavar="SOURCE", help="stores to copy from; they are only read")
+    made["prune"].add_argument("runs", nargs="*", metavar="RUN", help="run ids, or the beginning of them")
+    made["prune"].add_argument("--before", type=_date, metavar="DATE", help="runs that started before DATE (YYYY-MM-DD, UTC)")
+    made["prune"].add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    made["rebuild"].add_argument("--everything", action="store_true", help="also what is of this version already")
+    add_json(made["check"])
+    for each in made.values():
+        add_store(each)
+        each.set_defaults(parser=each)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out one action and say what it did."""
+    if args.action == "check":
+        return _check(args)
+    lines = {"merge": _merge, "prune": _prune, "vacuum": _vacuum, "rebuild": _rebuild, "upgrade": _upgrade}[args.action](args)
+    sys.stdout.writelines(line + "\n" for line in lines)
+    return 0
+
+
+def _date(text: str) -> datetime:
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--before {text} is not a date; write YYYY-MM-DD, such as 2026-01-31") from error
+    return given if given.tzinfo else given.replace(tzinfo=UTC)
+
+
+def _merge(args: argparse.Namespace) -> Iterator[str]:
+    from suite.store.maintain import merge
+
+    for source in args.sources:
+        merged = merge(source, args.store)
+        present = f", {merged.results_present} were there already" if merged.results_present else ""
+        yield f"{source}: {merged.runs_added} runs and {merged.results_added} results copied{present}"
+        yield from (f"  run {name} was being written; merge again when it has ended" for name in merged.live)
+        yield from (f"  run {old} is {new} here: that name was taken" for old, new in merged.renamed.items())
+
+
+def _prune(args: argparse.Namespace) -> Iterator[str]:
+    from suite.store.maintain import prune
+
+    if not args.runs and args.before is None:
+        raise UsageError("prune needs runs or a date: roofbench store prune RUN..., or --before 2026-01-31")
+    pruned = prune(args.store, runs=args.runs, before=args.before, dry_run=args.dry_run)
+    yield from (f"run {name}" for name in pruned.runs)
+    done = "would be removed" if args.dry_run else "removed"
+    yield f"{len(pruned.runs)} runs with {pruned.results} results {done}"
+    yield from (f"run {name} is being written and stays" for name in pruned.live)
+
+
+def _vacuum(args: argparse.Namespace) -> Iterator[str]:
+    from suite.store.maintain import vacuum
+
+    size = vacuum(args.store)
+    yield f"{args.store}: {size.before_bytes / 1e6:.2f} MB before, {size.after_bytes / 1e6:.2f} MB now"
+
+
+def _rebuild(args: argparse.Namespace) -> Iterator[str]:
+    from suite.store.maintain import rebuild
+
+    yield f"{args.store}: {rebuild(args.store, summarized, everything=args.everything)} results derived anew"
+
+
+def summarized(stored: "Stored") -> "Summary | None":
+    """Derive a result's summary from what is stored of it, with the spec that its device had then."""
+    from suite.hardware.spec import HardwareSpec
+    from suite.roofline import Ceilings, summarize
+
+    spec = HardwareSpec.from_json(stored.device.spec) if stored.device.spec is not None else None
+    ceilings = Ceilings(stored.device.info, spec)
+    return summarize(stored.measurement, stored.work, stored.case.regime, ceilings, stored.calibration)
+
+
+def _upgrade(args: argparse.Namespace) -> Iterator[str]:
+    from suite.store.maintain import upgrade
+
+    done = upgrade(args.store)
+    if done.old == done.new:
+        yield f"{args.store}: schema {done.new} is current, nothing to do"
+        return
+    yield f"{args.store}: schema {done.old} is now {done.new}; the store before is kept as {done.backup}"
+
+
+def _check(args: argparse.Namespace) -> int:
+    from suite.store.maintain import check
+
+    problems = check(args.store)
+    if args.json:
+        sys.stdout.write(json.dumps([problem._asdict() for problem in problems], indent=2) + "\n")
+    else:
+        sys.stdout.writelines(f"{problem.where}: {problem.what}\n" for problem in problems)
+        sys.stdout.write(f"{args.store}: {len(problems)} problems\n" if problems else f"{args.store} is whole\n")
+    return EXIT_BROKEN if problems else 0

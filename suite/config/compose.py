@@ -1,0 +1,73 @@
+"""Composing: overrides in, a checked ``RunConfig`` out; whatever is wrong ends as one ``UsageError``."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from suite.config.check import check
+from suite.config.explain import explain
+from suite.config.overrides import refuse_sweeps, search_path, tidy
+from suite.config.schema import RunSchema, register
+from suite.config.unknown import no_such_key, refuse_unknown_entries, selected
+from suite.settings import RunConfig
+
+CONFIG_MODULE = "configs"
+CONFIG_NAME = "run"
+
+
+def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConfig:
+    """Compose ``configs/run.yaml`` with ``overrides`` (``key=value``) and the YAMLs of ``config_dir`` beside the built-in ones.
+
+    Raises ``UsageError`` for anything that cannot be composed or run: unknown names, wrong types, broken YAML, bad values.
+    """
+    refuse_sweeps(overrides)
+    return from_composed(compose_node(overrides, config_dir))
+
+
+def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> DictConfig:
+    """The composed node as Hydra leaves it, with its ``hydra`` branch."""
+    register()
+    given = [*search_path(config_dir), *tidy(overrides, config_dir)]
+    with hydra.initialize_config_module(CONFIG_MODULE, version_base="1.3"):
+        try:
+            node: DictConfig = hydra.compose(CONFIG_NAME, given, return_hydra_config=True)
+        # Hydra says some things with a bare ValueError or OSError; nothing but its composing runs in this block.
+        except (HydraException, OmegaConfBaseException, YAMLError, ValueError, OSError, RecursionError) as error:
+            raise explain(error) from error
+    return node
+
+
+def from_composed(node: DictConfig) -> RunConfig:
+    """Turn a composed node (with its ``hydra`` branch, or as ``hydra.main`` passes it) into checked plain dataclasses."""
+    choices = (node.hydra if "hydra" in node else HydraConfig.get()).runtime.choices
+    try:
+        values = _values(node)
+    except OmegaConfBaseException as error:
+        raise explain(error) from error
+    config = RunConfig(**values, hardware=choices.get("hardware"), experiment=choices.get("experiment") or "")
+    check(config)
+    return config
+
+
+def _values(node: DictConfig) -> dict[str, Any]:
+    names = [field.name for field in fields(RunSchema) if field.name != "hardware"]
+    for key in node:
+        if key not in (*names, "hardware", "hydra"):
+            raise no_such_key(str(key))
+    refuse_unknown_entries(node)
+    values = {name: _object(node[name]) for name in names}
+    for group in ("jobs", "backends"):
+        values[group] = {name: settings for name, settings in values[group].items() if selected(node[group][name])}
+    return values
+
+
+def _object(value: Any) -> Any:
+    return OmegaConf.to_object(value) if isinstance(value, DictConfig | ListConfig) else value

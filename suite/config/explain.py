@@ -1,0 +1,119 @@
+"""What Hydra, OmegaConf and PyYAML complain about, said in one line that names the key, the value and the remedy."""
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+
+from hydra.errors import MissingConfigException
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+    ValidationError,
+)
+from yaml import MarkedYAMLError
+
+from suite.config.schema import GROUPS
+from suite.config.unknown import no_such_key
+from suite.errors import UsageError, nearest
+
+LISTED_AT_MOST = 12  # a longer list of names is looked up with the command that prints it
+
+# What OmegaConf says about a value of the wrong type, and what is said here.
+EXPECTED = {
+    "converted to Float": "is not a number",
+    "converted to Integer": "is not a whole number",
+    "is not a valid bool": "is neither true nor false",
+    "is not a ListConfig": "is one value where a list is expected; write {key}=[{value}]",
+    "is not a DictConfig": "is one value where settings are expected; write {key}.NAME=VALUE",
+    "to string": "is not text",
+    "not Optional": "may not be null; leave it out for the default",
+}
+
+
+def explain(error: BaseException) -> UsageError:
+    """Turn an error of one of the three libraries into a ``UsageError`` that says the same in one line."""
+    if isinstance(error, RecursionError):
+        return UsageError("the configuration cannot be composed: a defaults list leads back to its own file")
+    if isinstance(error, UnicodeDecodeError):
+        return UsageError(f"the configuration cannot be composed: a YAML file is not UTF-8 text ({error.reason})")
+    place = _place(error)
+    for cause in _chain(error):
+        if isinstance(cause, MissingConfigException) and cause.missing_cfg_file:
+            return _no_such_option(cause, place)
+        if isinstance(cause, MarkedYAMLError):
+            return _broken_yaml(cause)
+        if isinstance(cause, OmegaConfBaseException) and cause.full_key:
+            return _bad_key(cause, place)
+    return UsageError(f"the configuration cannot be composed: {one_line(error)}")
+
+
+def one_line(error: BaseException) -> str:
+    """The message without line breaks, markers under columns and links."""
+    lines = (line.strip() for line in str(error).splitlines())
+    kept = [
+        line
+        for line in lines
+        if line and not line.startswith(("^", "See http", "full_key:", "object_type=", "reference_type="))
+    ]
+    return "; ".join(kept) or type(error).__name__
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and everything it was raised from, outermost first."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _place(error: BaseException) -> str:
+    """``experiment/mine: `` when a file other than the main one is at fault; Hydra says it in the message only."""
+    found = re.match(r"In '(?:[^']*\|\s*)?([^']+)'", str(error))
+    return f"{found[1]}: " if found and found[1] != "run" else ""
+
+
+def _no_such_option(error: MissingConfigException, place: str) -> UsageError:
+    group, _, name = str(error.missing_cfg_file).removesuffix(".yaml").rpartition("/")
+    # Hydra names no options when one of a list is missing; then the built-in ones are offered.
+    options = [option for option in error.options or _built_in(group) if option != name]
+    close = nearest(name, options)
+    if close.startswith("; choose") and len(options) > LISTED_AT_MOST:
+        close = f"; `roofbench {group}` lists all {len(options)}" if group == "hardware" else f"; there are {len(options)}"
+    return UsageError(f"{place}unknown {group or 'configuration'} '{name}'{close}")
+
+
+def _built_in(group: str) -> list[str]:
+    folder = resources.files("configs") / group
+    return [file.name.removesuffix(".yaml") for file in folder.iterdir()] if group and folder.is_dir() else []
+
+
+def _broken_yaml(error: MarkedYAMLError) -> UsageError:
+    mark = error.problem_mark or error.context_mark
+    where = f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return UsageError(f"{where}not valid YAML: {error.problem or error.context}")
+
+
+def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
+    key = error.full_key or ""
+    if isinstance(error, ConfigKeyError | ConfigAttributeError) and "not in" in str(error):
+        if key in GROUPS and place.startswith(f"{key}/"):
+            return UsageError(
+                f"{place}the first line has to be '# @package _global_', so that its settings count for the whole run"
+            )
+        unknown = no_such_key(key, error.object_type)
+        return UsageError(f"{place}{unknown}")
+    if isinstance(error, MissingMandatoryValue):
+        return UsageError(f"{place}{key} has no value; set it with {key}=VALUE")
+    if isinstance(error, ValidationError):
+        return UsageError(f"{place}{_wrong_type(key, error)}")
+    return UsageError(f"{place}{key}: {one_line(error)}")
+
+
+def _wrong_type(key: str, error: OmegaConfBaseException) -> str:
+    value = "null" if error.value in (None, "None") else error.value
+    for said, meaning in EXPECTED.items():
+        if said in str(error):
+            return f"{key}={value} {meaning.format(key=key, value=value)}"
+    return f"{key}={value}: {one_line(error)}"

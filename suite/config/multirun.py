@@ -1,0 +1,83 @@
+"""What ``hydra.main`` serves: ``-m``, ``--cfg`` and ``--info``, exactly as Hydra users know them.
+
+Everything is composed once before it is handed over, so that a bad value ends as one line here too.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import hydra
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from suite.config.compose import CONFIG_MODULE, CONFIG_NAME, compose_node, from_composed
+from suite.config.overrides import parse, refuse_sweeps, tidy
+from suite.config.schema import register
+from suite.settings import RunConfig
+
+Task = Callable[[RunConfig, Sequence[str]], None]
+
+
+def sweep(overrides: Sequence[str], config_dir: Path | None, task: Task) -> None:
+    """Call ``task`` with each combination of ``a,b`` values (and its overrides), through the launcher that is configured.
+
+    ``UsageError`` before the first one when any of them cannot be composed.  What ``task`` raises ends the sweep and escapes.
+    """
+    for combination in _combinations(overrides):
+        from_composed(compose_node(combination, config_dir))
+    raised: list[BaseException] = []
+
+    def guarded(node: DictConfig) -> None:
+        try:
+            task(from_composed(node), list(HydraConfig.get().overrides.task))
+        except BaseException as error:  # Hydra would print it and exit; the command line decides that here
+            raised.append(error)
+            raise
+
+    try:
+        _main(["--multirun", *_config_dir(config_dir), *tidy(overrides, config_dir)], guarded)
+    except SystemExit:
+        if not raised:
+            raise
+    if raised:
+        raise raised[0]
+
+
+def inspect(flags: Sequence[str], overrides: Sequence[str], config_dir: Path | None) -> None:
+    """Print what ``--cfg`` or ``--info`` (with its value, in ``flags``) asks for."""
+    refuse_sweeps(overrides)
+    compose_node(overrides, config_dir)
+    _main([*flags, *_config_dir(config_dir), *tidy(overrides, config_dir)], lambda node: None)
+
+
+def _combinations(overrides: Sequence[str]) -> Iterator[list[str]]:
+    """What Hydra's own sweeper would run; another sweeper chooses its values as it goes, and is left to do so."""
+    parsed = [parse(text) for text in overrides]
+    if any(override.key_or_group == "hydra/sweeper" for override in parsed):
+        return
+    for batch in BasicSweeper.split_arguments(parsed, None):
+        yield from (list(combination) for combination in batch)
+
+
+def _config_dir(config_dir: Path | None) -> list[str]:
+    return [] if config_dir is None else ["--config-dir", str(config_dir)]
+
+
+def _main(arguments: Sequence[str], task: Callable[[DictConfig], None]) -> None:
+    register()
+    with _argv(["roofbench", *arguments]):
+        hydra.main(config_path=f"pkg://{CONFIG_MODULE}", config_name=CONFIG_NAME, version_base="1.3")(task)()
+
+
+@contextmanager
+def _argv(arguments: list[str]) -> Iterator[None]:
+    """``hydra.main`` reads ``sys.argv`` and nothing else."""
+    kept = sys.argv
+    sys.argv = arguments
+    try:
+        yield
+    finally:
+        sys.argv = kept

@@ -1,0 +1,76 @@
+"""Reading command-line overrides before Hydra composes them."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
+from suite.config.explain import one_line
+from suite.config.schema import GROUPS, OPTIONAL_GROUPS
+from suite.errors import UsageError
+from suite.hardware.catalogue import load
+
+
+def parse(text: str) -> Override:
+    """Read one override; ``UsageError`` where it is none."""
+    if not re.match(r"[~+]*[^=~+]+(=|$)", text) or ("=" not in text and not text.startswith("~")):
+        raise UsageError(f"'{text}' is not an override; write key=value, such as experiment=standard or jobs.gemm.shapes=[512]")
+    try:
+        return OverridesParser.create().parse_override(text)
+    except HydraException as error:
+        hint = "write key=value, and quote what the shell or Hydra would split: 'key=\"a, b\"'"
+        raise UsageError(f"cannot read the override {text}: {one_line(error)}; {hint}") from error
+
+
+def refuse_sweeps(overrides: Sequence[str]) -> None:
+    """A single run takes no ``a,b``: it is either several runs or one run over a list."""
+    for text in overrides:
+        if parse(text).is_sweep_override():
+            values = text.partition("=")[2]
+            raise UsageError(f"{text} gives several values; add -m for one run each, or write [{values}] for one run over all")
+
+
+def tidy(overrides: Sequence[str], config_dir: Path | None = None) -> list[str]:
+    """Read ``experiment=null`` and ``hardware=null`` as leaving that group out, and hardware by any name it has.
+
+    Leaving out a group that every run needs is refused.
+    """
+    return [_tidy(text, parse(text), config_dir) for text in overrides]
+
+
+def _tidy(text: str, override: Override, config_dir: Path | None) -> str:
+    group = override.key_or_group
+    if group not in GROUPS or override.is_sweep_override():
+        return text
+    if override.is_delete() or override.value() is None:
+        if group not in OPTIONAL_GROUPS:
+            raise UsageError(f"{text} leaves the run without a {group}; name one, or drop the override for the default")
+        return f"~{group}"
+    return f"hardware={_sheet(str(override.value()), config_dir)}" if group == "hardware" else text
+
+
+def _sheet(name: str, config_dir: Path | None) -> str:
+    """The id of a sheet that was named by its id, its product, or words of either (``mi300x``)."""
+    if config_dir is not None and (config_dir / "hardware" / f"{name}.yaml").is_file():
+        return name
+    return load(name).id
+
+
+def search_path(config_dir: Path | None) -> list[str]:
+    """The override that lets Hydra find the user's own YAMLs."""
+    if config_dir is None:
+        return []
+    if not config_dir.is_dir():
+        raise UsageError(
+            f"--config-dir {config_dir} is not a directory; name one that holds groups such as experiment/mine.yaml"
+        )
+    return [f"hydra.searchpath=[{_quoted(f'file://{config_dir.resolve()}')}]"]
+
+
+def _quoted(text: str) -> str:
+    """As Hydra's grammar has it: backslashes are doubled only before a quote, and the quote is escaped."""
+    escaped = re.sub(r"(\\*)'", r"\1\1\'", text)
+    return "'" + re.sub(r"(\\+)$", r"\1\1", escaped) + "'"

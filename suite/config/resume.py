@@ -1,0 +1,44 @@
+"""Reading a run's configuration back from its store."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from suite.config.check import check
+from suite.config.explain import one_line
+from suite.errors import UsageError
+from suite.jobs.registry import find
+from suite.settings import BackendSettings, MeasureSettings, RunConfig, StoreSettings
+
+
+def to_stored(config: RunConfig) -> dict[str, Any]:
+    """The JSON form in which a run keeps its resolved configuration."""
+    return asdict(config)
+
+
+def from_stored(data: Mapping[str, Any]) -> RunConfig:
+    """Undo ``to_stored``; ``UsageError`` where the run was stored by a version whose settings this one does not have."""
+    try:
+        config = RunConfig(**{**data, **_typed(data)})
+    except (OmegaConfBaseException, TypeError) as error:
+        raise UsageError(
+            f"the stored configuration is not one of this version's: {one_line(error)}; start a new run"
+        ) from error
+    check(config)
+    return config
+
+
+def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "jobs": {name: _build(find(name).settings_type, values) for name, values in data["jobs"].items()},
+        "backends": {name: _build(BackendSettings, values) for name, values in data["backends"].items()},
+        "measure": _build(MeasureSettings, data["measure"]),
+        "store": _build(StoreSettings, data["store"]),
+    }
+
+
+def _build(kind: type, values: Mapping[str, Any]) -> Any:
+    return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(kind), values))

@@ -1,0 +1,49 @@
+"""What Hydra may compose: the structured schemas that reject a misspelt key before anything runs.
+
+Schemas live under ``schema/`` so that they do not show up as options of the groups they belong to; a job's YAML starts with
+``defaults: [/schema/job/gemm@_here_, _self_]``.  ``jobs`` and ``backends`` are open mappings whose entries are structured one
+by one: an experiment may carry settings for a job that the user then leaves out, and those stay plain mappings.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+
+from suite.jobs.registry import JOBS
+from suite.settings import BackendSettings, MeasureSettings, StoreSettings
+
+GROUPS = ("job", "backend", "measure", "experiment", "store", "launcher", "hardware")
+OPTIONAL_GROUPS = ("experiment", "hardware")
+OFFERED_JOBS = tuple(name for name in JOBS if name != "calibration")  # plan adds calibration where a device has none
+BACKENDS = ("auto", "cpu", "cuda", "rocm", "xla")
+
+
+@dataclass
+class RunSchema:
+    """``RunConfig`` as Hydra sees it.  ``hardware`` holds the chosen sheet, of which only the name is kept."""
+
+    jobs: dict[str, Any] = field(default_factory=dict)
+    backends: dict[str, Any] = field(default_factory=dict)
+    measure: MeasureSettings = field(default_factory=MeasureSettings)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    hardware: Any = None
+    device: Any = 0
+    oversize: str = "refuse"
+    max_cases: int | None = None
+    max_kernel_s: float | None = None
+    max_time_s: float | None = None
+    seed: int = 0
+    resume: str | None = None
+    note: str = ""
+
+
+def register() -> None:
+    """Put every schema into Hydra's store; doing it again changes nothing."""
+    store = ConfigStore.instance()
+    store.store(group="schema", name="run", node=RunSchema, package="_global_")
+    store.store(group="schema", name="backend", node=BackendSettings)
+    store.store(group="schema", name="measure", node=MeasureSettings)
+    store.store(group="schema", name="store", node=StoreSettings)
+    for name in OFFERED_JOBS:
+        store.store(group="schema/job", name=name, node=JOBS[name].settings_type)

@@ -1,0 +1,82 @@
+"""Names that are not there: each is answered with the nearest one that is."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from suite.config.schema import BACKENDS, GROUPS, OFFERED_JOBS, RunSchema
+from suite.errors import UsageError, nearest
+from suite.jobs.registry import JOBS
+
+ENTRIES = {"jobs": ("job", OFFERED_JOBS), "backends": ("backend", BACKENDS)}
+
+
+def selected(node: Any) -> bool:
+    """An entry of ``jobs`` or ``backends`` is selected when its group put a schema there; the rest was only mentioned."""
+    return isinstance(node, DictConfig) and is_dataclass(OmegaConf.get_type(node))
+
+
+def refuse_unknown_entries(node: DictConfig) -> None:
+    """Refuse entries of ``jobs`` and ``backends`` that no file offers, and keys that were added past a schema with ``+``."""
+    for group, (what, known) in ENTRIES.items():
+        for key, entry in node[group].items_ex(resolve=False):
+            name = str(key)
+            if not isinstance(entry, DictConfig):
+                raise UsageError(
+                    f"{group}.{name}={entry} is one value where settings are expected; write {group}.{name}.KEY=VALUE"
+                )
+            if not selected(entry) and name not in known:
+                raise UsageError(f"unknown {what} '{name}' in {group}.{name}{nearest(name, known)}")
+    for group in ("jobs", "backends", "measure", "store"):
+        _refuse_added(node[group], group)
+
+
+def _refuse_added(node: DictConfig, path: str) -> None:
+    kind = OmegaConf.get_type(node)
+    valid = [field.name for field in fields(kind)] if is_dataclass(kind) else None
+    for key, entry in node.items_ex(resolve=False):
+        name = str(key)
+        if valid is not None and name not in valid:
+            raise UsageError(f"unknown key '{path}.{name}'{nearest(str(name), valid)}")
+        if isinstance(entry, DictConfig):
+            _refuse_added(entry, f"{path}.{name}")
+
+
+def no_such_key(full_key: str, holder: type | None = None) -> UsageError:
+    """The error for a key that no schema has; ``holder`` is the dataclass (or ``dict``) it was looked for in."""
+    path, _, leaf = full_key.rpartition(".")
+    if path in ENTRIES:
+        return _no_such_entry(path, leaf)
+    if path.endswith("options"):
+        return UsageError(f"{path} has no '{leaf}' yet; options are free, add it with +{full_key}=VALUE")
+    if is_dataclass(holder) and path:
+        return UsageError(f"unknown key '{full_key}'{nearest(leaf, [field.name for field in fields(holder)])}")
+    return UsageError(f"unknown key '{full_key}'{_anywhere(full_key)}")
+
+
+def _no_such_entry(group: str, name: str) -> UsageError:
+    what, known = ENTRIES[group]
+    if name in known:
+        return UsageError(f"{group}.{name} is set but {what} '{name}' is not selected; add it with {what}={name}")
+    return UsageError(f"unknown {what} '{name}' in {group}.{name}{nearest(name, known)}")
+
+
+def _anywhere(name: str) -> str:
+    """Look for a top-level name among groups and settings, then as the last part of a deeper key (``shapes``)."""
+    top = {*GROUPS, *(field.name for field in fields(RunSchema))}
+    if difflib.get_close_matches(name, top, n=1, cutoff=0.6):
+        return nearest(name, top)
+    deeper = {path.rpartition(".")[2]: path for path in _paths()}
+    close = difflib.get_close_matches(name, deeper, n=1, cutoff=0.6)
+    return f"; did you mean '{deeper[close[0]]}'?" if close else nearest(name, top)
+
+
+def _paths() -> Iterable[str]:
+    schema = RunSchema()
+    for group in ("measure", "store"):
+        yield from (f"{group}.{field.name}" for field in fields(getattr(schema, group)))
+    for name in OFFERED_JOBS:
+        yield from (f"jobs.{name}.{field.name}" for field in fields(JOBS[name].settings_type))

@@ -1,0 +1,152 @@
+"""One result with everything that is kept of it: the number, its samples over time, the device beside them, the checks."""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from suite.backend import Channel, Fact
+from suite.measurement import Check, Measurement, SampleSet
+from suite.outcome import Outcome
+from suite.report.words import case_title, duration, percent, rate_unit, si, timing
+from suite.rows import ResultDetail, ResultRow
+from suite.show.chart import histogram, over_time
+from suite.show.results import remark
+from suite.show.screen import Screen
+
+BINS = 12
+CHART_ROWS = 6
+TELEMETRY_ROWS = 3
+SI_UNITS = {"Hz": "Hz", "bytes": "B"}  # channels whose readings are too large for plain digits
+LOG_LINES = 20  # the end of a log is where a failure says what it was
+
+
+def detail_lines(detail: ResultDetail, screen: Screen) -> Iterator[str]:
+    """Sections in the order in which a reader doubts: the number, its samples, the device, the checks, the environment."""
+    row, measured = detail.row, detail.measurement
+    yield screen.paint(case_title(row), "bold")
+    yield from _pairs({"outcome": _ending(row), **_identity(row)})
+    if measured.samples is not None:
+        yield from _section("result", screen, _pairs(_figures(row, measured)))
+        yield from _section("samples", screen, _samples(measured.samples, screen))
+    yield from _section("telemetry", screen, _telemetry(measured.telemetry, screen))
+    yield from _section("checks", screen, _checks(measured))
+    yield from _section("implementation", screen, _pairs(measured.description))
+    yield from _section("phases", screen, _pairs({name: duration(taken_s) for name, taken_s in measured.phases_s.items()}))
+    for group, facts in detail.environment.items():
+        yield from _section(f"environment: {group}", screen, _pairs({name: _fact(fact) for name, fact in facts.items()}))
+    yield from _section("log", screen, (f"  {line}" for line in detail.log.splitlines()[-LOG_LINES:]))
+
+
+def _section(title: str, screen: Screen, lines: Iterator[str]) -> Iterator[str]:
+    """A heading and its lines; nothing where there are none."""
+    first = next(lines, None)
+    if first is None:
+        return
+    yield ""
+    yield screen.paint(title, "bold")
+    yield first
+    yield from lines
+
+
+def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
+    widest = max(map(len, values), default=0)
+    for name, value in values.items():
+        yield f"  {name:<{widest}}  {value}"
+
+
+def _ending(row: ResultRow) -> str:
+    said = remark(row)
+    return said if row.outcome != Outcome.OK else f"ok ({said})" if said else "ok"
+
+
+def _identity(row: ResultRow) -> dict[str, Any]:
+    settings = {f"{name}": value for name, value in {**row.params, **row.switches}.items()}
+    return {
+        "run": row.run,
+        "case": row.case_key,
+        "workload": row.workload_key,
+        "device": f"{row.backend} {row.device}, slot {row.device_slot}, {row.hardware or 'in no spec sheet'}",
+        "settings": ", ".join(f"{name}={value}" for name, value in settings.items()),
+        "data": row.distribution,
+        "execution": f"{row.execution}, {row.evidence}, attempt {row.attempt}, {row.finished_at} UTC",
+        "work": f"{si(row.flops, rate_unit(row.format).removesuffix('/s'))}, {si(row.compulsory_bytes, 'B')} compulsory, "
+        f"{row.arithmetic_intensity:.4g} per byte, pipe {row.pipe or 'none'}",
+    }
+
+
+def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
+    fractions = {name: percent(value) for name, value in row.fractions._asdict().items()}
+    low, high = row.interval_s or (None, None)
+    return {
+        "time": f"{timing(row)}, 95 % interval of the median {duration(low)} to {duration(high)}",
+        "spread": f"p05 {duration(row.p05_s)}, p95 {duration(row.p95_s)}, min {duration(row.min_s)}, {row.count} samples",
+        "converged": _answer(row.converged),
+        "steady": _answer(row.steady),
+        "contended": _answer(row.contended),
+        "bound": row.bound,
+        "rate": f"{si(row.flop_s, rate_unit(row.format))}, {si(row.bytes_s, 'B/s')}",
+        "of roof": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fractions.items()),
+        "clock": si(row.clock_hz, "Hz"),
+        "power": si(row.power_w, "W"),
+        "energy": si(row.energy_j, "J") if row.energy_j is None or row.energy_j >= 1 else f"{row.energy_j:.3g} J",
+        "throttle": row.throttle or "none seen",
+        "memory": si(measured.peak_memory_bytes, "B"),
+    }
+
+
+def _answer(value: bool | None) -> str:
+    return "not known" if value is None else "yes" if value else "no"
+
+
+def _samples(samples: SampleSet, screen: Screen) -> Iterator[str]:
+    kept = f", every {samples.stride}th kept" if samples.stride > 1 else ""
+    yield f"  {samples.count} of {samples.launches} launches each{kept}, {len(samples.boundaries)} batches, by {samples.method}"
+    yield from _pairs(samples.details)
+    times_s = [ns * 1e-9 / samples.launches for ns in samples.durations_ns]
+    if not times_s:
+        return
+    width = screen.columns - 2
+    yield "  how often, by seconds a launch"
+    yield from (f"  {line}" for line in histogram(times_s, duration, width, BINS, screen.blocks))
+    yield "  in the order they were taken"
+    yield from (f"  {line}" for line in over_time(times_s, duration, width, CHART_ROWS, screen.blocks))
+
+
+def _telemetry(channels: Mapping[str, Channel], screen: Screen) -> Iterator[str]:
+    for name, channel in channels.items():
+        title = name.replace("_", " ")
+        if not channel.values:
+            yield f"  {title}: unavailable, {channel.unavailable or 'no reading in the window'}"
+            continue
+        low, high = min(channel.values), max(channel.values)
+        if channel.unit == "" or low == high:
+            yield f"  {title}: {_reading(low, channel.unit)} in all {len(channel.values)} readings"
+            continue
+        yield f"  {title}: {_reading(low, channel.unit)} to {_reading(high, channel.unit)} in {len(channel.values)} readings"
+        label = partial(_reading, unit=channel.unit)
+        chart = over_time(channel.values, label, screen.columns - 4, TELEMETRY_ROWS, screen.blocks)
+        yield from (f"    {line}" for line in chart)
+
+
+def _reading(value: float, unit: str) -> str:
+    return si(value, SI_UNITS[unit]) if unit in SI_UNITS else f"{value:.6g} {unit}".rstrip()
+
+
+def _checks(measured: Measurement) -> Iterator[str]:
+    for when, check in (("before timing", measured.check_before), ("after timing", measured.check_after)):
+        if check is not None:
+            yield f"  {when}: {_check(check)}"
+
+
+def _check(check: Check) -> str:
+    verdict = "passed" if check.passed else f"failed: {check.reason}"
+    error = "not computed" if check.error_rel is None else f"{check.error_rel:.2e}"
+    projection = "" if check.projection_error is None else f", worst row {check.projection_error:.2e}"
+    return (
+        f"{verdict}; error {error} of {check.tolerance:.2e} allowed{projection}, "
+        f"{check.unwritten} unwritten, {check.nonfinite} not finite"
+    )
+
+
+def _fact(fact: Fact) -> str:
+    return f"unavailable, {fact.reason}" if fact.status == "unavailable" else f"{fact.value} ({fact.status})"

@@ -1,0 +1,158 @@
+"""A run's results as tables, one for each device, job and format; rows keep the order in which they were planned."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from suite.outcome import Outcome
+from suite.report.words import duration, marks, percent, relative_half_width
+from suite.rows import DeviceRow, ResultRow, RunInfo
+from suite.show.screen import Screen
+from suite.show.table import Column, Row, table
+
+COLUMNS = (
+    Column("case"),
+    Column("by", rank=4),
+    Column("regime"),
+    Column("bound", rank=2),
+    Column("p50", right=True),
+    Column("±95%", rank=1, right=True),
+    Column("TFLOP/s", rank=3, right=True),
+    Column("GB/s", rank=7, right=True),
+    Column("of spec", right=True),
+    Column("at clock", rank=6, right=True),
+    Column("of best", rank=5, right=True),
+)
+GRAVE = (Outcome.INCORRECT, Outcome.IMPOSSIBLE, Outcome.CRASHED, Outcome.TIMEOUT, Outcome.ERROR, Outcome.NOT_HONOURED)
+
+
+def run_lines(run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
+    """The whole answer of ``roofbench show``: the run, its devices, a table for each format, and how the cases ended."""
+    yield from header_lines(run, devices, screen)
+    for (slot, job, format_name), group in _groups(rows).items():
+        on = f" on device {slot}" if len(devices) > 1 else ""
+        yield ""
+        yield screen.paint(f"{job} {format_name}{on}", "bold")
+        yield from result_table(group, screen)
+    yield ""
+    yield counts_line(rows)
+
+
+def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen) -> Iterator[str]:
+    """Which run, how far it came, and on what."""
+    state = screen.paint(run.status, "green" if run.status == "complete" else "yellow")
+    name = f"{run.experiment} " if run.experiment else ""
+    yield f"{screen.paint('run ' + run.run, 'bold')}  {name}{state}, {run.finished} of {run.planned} cases, {_when(run)}"
+    if run.note:
+        yield f"  note: {run.note}"
+    for device in devices:
+        partition = f" ({device.info.partition})" if device.info.partition else ""
+        yield f"  device {device.slot}: {device.info.backend} {device.info.name}{partition}, {_sheet(device)}"
+
+
+def runs_lines(runs: Sequence[RunInfo], screen: Screen) -> Iterator[str]:
+    """One line a run, the latest first."""
+    columns = (Column("run"), Column("experiment"), Column("status"), Column("cases", right=True), Column("when"))
+    cells = [(run.run, run.experiment, run.status, f"{run.finished}/{run.planned}", _when(run)) for run in runs]
+    if not runs:
+        yield "no runs yet; start one with `roofbench run`"
+        return
+    yield from table(columns, [Row(each, run.note) for each, run in zip(cells, runs, strict=True)], screen)
+
+
+def _sheet(device: DeviceRow) -> str:
+    if device.spec is not None:
+        return f"spec {device.match_reason}"
+    if device.hardware is None:
+        return f"spec unknown: {device.match_reason}"
+    return f"spec sheet {device.hardware}"
+
+
+def result_table(rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
+    """One table; a case that was not timed shows how it ended instead of figures."""
+    return table(COLUMNS, [_row(row, case_labels(rows)) for row in rows], screen)
+
+
+def case_labels(rows: Iterable[ResultRow]) -> tuple[str, ...]:
+    """Names of the parameters, besides sizes, in which these rows differ: the others would only repeat themselves."""
+    values: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in [*row.params.items(), ("data", row.distribution), *row.switches.items()]:
+            values.setdefault(name, set()).add(str(value))
+    return tuple(name for name, seen in values.items() if len(seen) > 1 and name not in ("m", "n", "k"))
+
+
+def case_label(row: ResultRow, differing: Sequence[str]) -> str:
+    """``4096x4096x4096 layout=nn``; every parameter where there are no sizes."""
+    sizes = "x".join(str(row.params[name]) for name in ("m", "n", "k") if name in row.params)
+    known = {**row.params, "data": row.distribution, **row.switches}
+    shown = [name for name in known if name in differing or (not sizes and name in row.params)]
+    return " ".join([*([sizes] if sizes else []), *(f"{name}={known[name]}" for name in shown)])
+
+
+def remark(row: ResultRow) -> str:
+    """How the case ended unless it is ok, with its reason, and what to know before trusting its number."""
+    ending = [] if row.outcome == Outcome.OK else [row.outcome.replace("_", " ") + (f": {row.reason}" if row.reason else "")]
+    return "; ".join([*ending, *marks(row)])
+
+
+def counts_line(rows: Iterable[ResultRow]) -> str:
+    """``42 ok, 6 unsupported``, in the order in which outcomes are defined."""
+    ended = [row.outcome for row in rows]
+    counts = [f"{ended.count(outcome)} {outcome.value.replace('_', ' ')}" for outcome in Outcome if outcome in ended]
+    return ", ".join(counts) or "no case has finished"
+
+
+def _groups(rows: Iterable[ResultRow]) -> dict[tuple[int, str, str], list[ResultRow]]:
+    """Devices in slot order; within one, jobs and formats as they first appear."""
+    groups: dict[tuple[int, str, str], list[ResultRow]] = {}
+    for row in sorted(rows, key=lambda row: row.device_slot):
+        groups.setdefault((row.device_slot, row.job, row.format), []).append(row)
+    return groups
+
+
+def _row(row: ResultRow, differing: Sequence[str]) -> Row:
+    identity = (case_label(row, differing), row.implementation, row.regime)
+    style = "red" if row.outcome in GRAVE else "" if row.outcome == Outcome.OK else "dim"
+    if row.p50_s is None:
+        return Row((*identity, *[""] * (len(COLUMNS) - len(identity))), remark(row), style)
+    half_width = relative_half_width(row)
+    return Row(
+        (
+            *identity,
+            row.bound or "",
+            duration(row.p50_s),
+            _percent_width(half_width),
+            f"{row.flop_s / 1e12:.4g}" if row.flop_s else "",
+            f"{row.bytes_s / 1e9:.4g}" if row.bytes_s else "",
+            percent(row.fractions.spec),
+            percent(row.fractions.at_clock) if row.fractions.at_clock is not None else "",
+            percent(row.fractions.empirical) if row.fractions.empirical is not None else "",
+        ),
+        remark(row),
+        style,
+    )
+
+
+def _percent_width(half_width: float | None) -> str:
+    """Two digits, which is all that an interval's width means; whole percents where it is wider than the median itself."""
+    if half_width is None:
+        return ""
+    return f"{100 * half_width:.2g}%" if half_width < 1 else f"{100 * half_width:.0f}%"
+
+
+def _when(run: RunInfo) -> str:
+    started = datetime.fromisoformat(run.started_at)
+    text = f"started {started:%Y-%m-%d %H:%M} UTC"
+    if run.finished_at is None:
+        return text
+    return f"{text}, took {span((datetime.fromisoformat(run.finished_at) - started).total_seconds())}"
+
+
+def span(seconds: float) -> str:
+    """``45 s``, ``4 min 12 s``, ``3 h 05 min``: a wall time for people."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

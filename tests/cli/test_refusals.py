@@ -1,0 +1,117 @@
+"""Bad input ends as one line on stderr, with status 2, before anything runs or is created."""
+
+from pathlib import Path
+
+import pytest
+
+from suite import cli
+from suite.errors import DeviceBusy
+from tests.cli.command import FAKE, roofbench
+
+HELP = "see `roofbench {0} --help`"
+REFUSED = [
+    (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
+    (["show", "--jsn"], "unknown option '--jsn' for roofbench show; did you mean '--json'?"),
+    (["show", "--js"], "unknown option '--js' for roofbench show; did you mean '--json'?"),
+    (["plan", "--confg-dir=x"], "unknown option '--confg-dir=x' for roofbench plan; did you mean '--config-dir'?"),
+    (["show", "a", "b", "c"], "unexpected argument 'c'; " + HELP.format("show")),
+    (["store", "mrge"], "unknown action 'mrge'; did you mean 'merge'?"),
+    (["store"], "the following arguments are required: ACTION; " + HELP.format("store")),
+    (["store", "check", "--jso"], "unknown option '--jso' for roofbench store check; did you mean '--json'?"),
+    (["store", "prune"], "prune needs runs or a date: roofbench store prune RUN..., or --before 2026-01-31"),
+    (["store", "prune", "--before", "soon"], "--before soon is not a date; write YYYY-MM-DD, such as 2026-01-31"),
+    (["run", "--cfg", "jbo"], "unknown --cfg/-c 'jbo'; did you mean 'job'?"),
+    (["run", "-m", "--cfg", "job"], "argument --cfg/-c: not allowed with argument --multirun/-m; " + HELP.format("run")),
+    (["run", "--resolve"], "--package and --resolve go with --cfg; write roofbench run --cfg job --resolve"),
+    (["run", "job=gem"], "unknown job 'gem'; did you mean 'gemm'?"),
+    (["plan", "job=gem"], "unknown job 'gem'; did you mean 'gemm'?"),
+    (["devices", "backend=cud"], "unknown backend 'cud'; did you mean 'cuda'?"),
+    (["run", "--cfg", "job", "backend=cud"], "unknown backend 'cud'; did you mean 'cuda'?"),
+    (["run", "--info", "defaults", "job=gem"], "unknown job 'gem'; did you mean 'gemm'?"),
+    (["run", "-m", "job=gem,gemm"], "unknown job 'gem'; did you mean 'gemm'?"),
+    (["run", "-m", "measure.target=0.1,x"], "measure.target=x is not a number"),
+    (["plan", "quick"], "'quick' is not an override; write key=value, such as experiment=standard or jobs.gemm.shapes=[512]"),
+    (["hardware", "h200x"], "unknown hardware 'h200x'; `roofbench hardware` lists all 58"),
+    (["report", "--output", "x.pdf"], "--output x.pdf is neither .html nor .md; choose from: .html, .md"),
+    (
+        ["report", "--output", "nowhere/x.md"],
+        "--output nowhere/x.md cannot be written: nowhere is no directory; create it first",
+    ),
+    (["report", "--output", "."], "--output . is neither .html nor .md; choose from: .html, .md"),
+    (["dashboard", "no.db"], "no store at no.db; run `roofbench run` first, or name one: roofbench dashboard PATH"),
+    (["dashboard", "--port", "x"], "argument --port: invalid int value: 'x'; " + HELP.format("dashboard")),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=[" ".join(arguments) for arguments, _ in REFUSED])
+def test_one_line_and_status_2(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(arguments) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"roofbench: {message}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+STORES = [
+    ("store.url=folder", "store {0}/folder is a directory: name a file, such as {0}/folder/roofbench.db"),
+    ("store.url=text.db", "store {0}/text.db is not a SQLite database"),
+    ("store.url=none/x.db", "store {0}/none/x.db cannot be created: {0}/none is no directory; create it first"),
+    ("device=1", "device=1 is not among the devices of backend 'fake' (0); `roofbench devices` lists what there is"),
+    ("device=GPU", "device=GPU is not among the devices of backend 'fake' (Simulated Accelerator);"),
+    ("jobs.gemm.shapes=[200000x200000x200000]", "choose smaller shapes, or oversize=record to store such cases"),
+    ("max_cases=2", "the plan has 7 cases, above max_cases=2;"),
+]
+
+
+@pytest.mark.parametrize(("override", "message"), STORES, ids=[override for override, _ in STORES])
+def test_a_run_that_cannot_be_is_refused_before_anything_is_created(override: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.db").write_text("not a database, but long enough to be looked at " * 20)
+    before = sorted(tmp_path.rglob("*"))
+    said = roofbench(tmp_path, "run", *FAKE, override)
+    assert said.status == 2
+    assert said.err.startswith("roofbench: ")
+    assert message.format(tmp_path) in said.err
+    assert said.err.count("\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_backend_without_a_device_says_what_it_said(tmp_path: Path) -> None:
+    said = roofbench(tmp_path, "run", *FAKE, "+backends.fake.options.start=raise")
+    assert said.status == 2
+    assert said.err.startswith("roofbench: no device for backend 'fake': ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_errors_of_ours_keep_their_own_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def busy(argv: object) -> int:
+        raise DeviceBusy("device 0 is held by another run")
+
+    monkeypatch.setattr(cli, "run", busy)
+    assert cli.main([]) == 1
+    assert capsys.readouterr().err == "roofbench: device 0 is held by another run\n"
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "run", lambda argv: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        cli.main([])
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    """``roofbench plan | head`` ends without a traceback."""
+    import subprocess
+    import sys
+
+    code = f"{sys.executable} -m suite.cli plan experiment=thorough hardware=mi300x | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == str(cli.EXIT_PIPE_CLOSED)

@@ -1,0 +1,158 @@
+"""Each thing a person can get wrong on the command line, with the one line it ends in."""
+
+from pathlib import Path
+
+import pytest
+
+from suite.config import compose
+from suite.errors import UsageError
+
+TOP = (
+    "backend, backends, device, experiment, hardware, job, jobs, launcher, max_cases, max_kernel_s, max_time_s, measure, note, "
+    "oversize, resume, seed, store"
+)
+READ = "write key=value, and quote what the shell or Hydra would split: 'key=\"a, b\"'"
+NO_DEVICE = "is no device; write an index, a list such as device=[0,1], device=all or a MIG name"
+NO_OVERRIDE = "is not an override; write key=value, such as experiment=standard or jobs.gemm.shapes=[512]"
+SIZES = "sizes go from 1 to 2147483647"
+
+CASES = [
+    # Names of files.
+    ("job=gem", "unknown job 'gem'; did you mean 'gemm'?"),
+    ("job=[gemm,gem]", "unknown job 'gem'; did you mean 'gemm'?"),
+    ("job=calibration", "unknown job 'calibration'; choose from: gemm"),
+    ("backend=cud", "unknown backend 'cud'; did you mean 'cuda'?"),
+    ("measure=fst", "unknown measure 'fst'; did you mean 'fast'?"),
+    ("experiment=standrd", "unknown experiment 'standrd'; did you mean 'standard'?"),
+    ("experiment=x", "unknown experiment 'x'; choose from: quick, standard, thorough"),
+    ("store=defalt", "unknown store 'defalt'; did you mean 'default'?"),
+    ("launcher=slrm", "unknown launcher 'slrm'; choose from: basic"),
+    (
+        "hardware=nvidia-h20-sxm",
+        "unknown hardware 'nvidia-h20-sxm'; did you mean 'nvidia-b200-sxm'?; `roofbench hardware` lists all 58",
+    ),
+    (
+        "hardware=h200",
+        "hardware 'h200' could be any of nvidia-h200-nvl-141gb, nvidia-h200-sxm5-141gb; name one of them",
+    ),
+    # Keys.
+    ("bakend=cpu", "unknown key 'bakend'; did you mean 'backend'?"),
+    ("shapes=[3]", "unknown key 'shapes'; did you mean 'jobs.gemm.shapes'?"),
+    ("foo=1", f"unknown key 'foo'; choose from: {TOP}"),
+    ("+foo=1", f"unknown key 'foo'; choose from: {TOP}"),
+    ("jobs.gemm.shaps=[512]", "unknown key 'jobs.gemm.shaps'; did you mean 'shapes'?"),
+    ("+jobs.gemm.shaps=[512]", "unknown key 'jobs.gemm.shaps'; did you mean 'shapes'?"),
+    ("measure.deadlines.start=3", "unknown key 'measure.deadlines.start'; did you mean 'start_s'?"),
+    ("+measure.deadlines.start=3", "unknown key 'measure.deadlines.start'; did you mean 'start_s'?"),
+    ("jobs.gem.shapes=[512]", "unknown job 'gem' in jobs.gem; did you mean 'gemm'?"),
+    ("+jobs.gem.shapes=[512]", "unknown job 'gem' in jobs.gem; did you mean 'gemm'?"),
+    ("backends.cpu.options.x=1", "backends.cpu is set but backend 'cpu' is not selected; add it with backend=cpu"),
+    (
+        "backends.auto.options.x=1",
+        "backends.auto.options has no 'x' yet; options are free, add it with +backends.auto.options.x=VALUE",
+    ),
+    ("jobs.gemm=3", "jobs.gemm=3 is one value where settings are expected; write jobs.gemm.KEY=VALUE"),
+    # Selections that leave nothing, or contradict themselves.
+    ("job=[]", "no job is selected; choose from: gemm, as in job=gemm or 'job=[gemm]'"),
+    ("~jobs.gemm", "no job is selected; choose from: gemm, as in job=gemm or 'job=[gemm]'"),
+    ("backend=[]", "no backend is selected; write backend=auto, or name one or several as in 'backend=[cpu,cuda]'"),
+    ("backend=[auto,cpu]", "backend=[auto] cannot stand beside cpu; name the backends, or leave auto alone"),
+    ("measure=null", "measure=null leaves the run without a measure; name one, or drop the override for the default"),
+    ("~job", "~job leaves the run without a job; name one, or drop the override for the default"),
+    (
+        "backend=cpu,cuda",
+        "backend=cpu,cuda gives several values; add -m for one run each, or write [cpu,cuda] for one run over all",
+    ),
+    # Types.
+    ("measure.target=abc", "measure.target=abc is not a number"),
+    ("max_cases=1.5", "max_cases=1.5 is not a whole number"),
+    ("jobs.gemm.m=[1,x]", "jobs.gemm.m[1]=x is not a whole number"),
+    ("measure.telemetry=maybe", "measure.telemetry=maybe is neither true nor false"),
+    ("note=[1]", "note=[1] is not text"),
+    (
+        "jobs.gemm.shapes=512x512x512",
+        "jobs.gemm.shapes=512x512x512 is one value where a list is expected; write jobs.gemm.shapes=[512x512x512]",
+    ),
+    ("store.url=null", "store.url=null may not be null; leave it out for the default"),
+    ("store.url=???", "store.url has no value; set it with store.url=VALUE"),
+    ("store.url=${nope}", "store.url: Interpolation key 'nope' not found"),
+    # Grammar.
+    ("quick", f"'quick' {NO_OVERRIDE}"),
+    ("a b", f"'a b' {NO_OVERRIDE}"),
+    ("=3", f"'=3' {NO_OVERRIDE}"),
+    (
+        "jobs.gemm.shapes=[512",
+        f"cannot read the override jobs.gemm.shapes=[512: no viable alternative at input '[512'; {READ}",
+    ),
+    # Sizes, names and limits.
+    ("jobs.gemm.shapes=[0x4x4]", f"shape '0x4x4' has m=0; {SIZES}"),
+    ("jobs.gemm.shapes=[4x-1x4]", f"shape '4x-1x4' has n=-1; {SIZES}"),
+    ("jobs.gemm.shapes=[4x4x9999999999]", f"shape '4x4x9999999999' has k=9999999999; {SIZES}"),
+    (
+        "jobs.gemm.shapes=[4x4]",
+        "shape '4x4' is not MxNxK; write for instance 4096x4096x4096, or 4096 for a square",
+    ),
+    ("jobs.gemm.formats=[bf17]", "unknown format 'bf17' in jobs.gemm.formats; did you mean 'bf16'?"),
+    (
+        "jobs.gemm.formats=[]",
+        "jobs.gemm.formats is empty; name at least one of fp64, fp32, tf32, bf16, fp16, int8, fp8_e4m3",
+    ),
+    (
+        "jobs.gemm.implementations=[librari]",
+        "unknown implementation 'librari' in jobs.gemm.implementations; did you mean 'library'?",
+    ),
+    ("jobs.gemm.models=[llama]", "unknown model 'llama' in jobs.gemm.models; did you mean 'llama-3-8b'?"),
+    (
+        "measure.regimes=[warm]",
+        "regime 'warm' in measure.regimes is not cache/load/dispatch; write for instance cold/sustained/device",
+    ),
+    (
+        "measure.regimes=[cold/sustained/devise]",
+        "regime 'cold/sustained/devise' has dispatch 'devise'; choose from: device, call",
+    ),
+    ("measure.regimes=[]", "measure.regimes is empty; write [standard], or labels such as [cold/sustained/device]"),
+    ("measure.target=0", "measure.target=0.0 is not above 0"),
+    ("measure.target=nan", "measure.target=nan is not above 0"),
+    ("measure.target=2", "measure.target=2.0 is not below 1; it is a relative half-width, such as 0.005"),
+    ("measure.max_time_s=0.01", "measure.max_time_s=0.01 is below measure.min_time_s=0.1"),
+    ("max_cases=0", "max_cases=0 is not above 0; leave it out for no limit"),
+    ("max_time_s=-1", "max_time_s=-1.0 is not above 0; leave it out for no limit"),
+    ("max_kernel_s=nan", "max_kernel_s=nan is not above 0; leave it out for no limit"),
+    ("seed=-1", "seed=-1 is not between 0 and 9223372036854775807"),
+    ("oversize=recrd", "unknown oversize 'recrd'; did you mean 'record'?"),
+    ("store.url=", "store.url is empty; write the path of an SQLite file, such as store.url=roofbench.db"),
+    # Devices.
+    ("device=-1", "device=-1 is below 0; devices are counted from 0 as `roofbench devices` prints them"),
+    ("device=true", f"device=True {NO_DEVICE}"),
+    ("device=1.5", f"device=1.5 {NO_DEVICE}"),
+    ("device=null", f"device=None {NO_DEVICE}"),
+    ("device={a:1}", f"device={{'a': 1}} {NO_DEVICE}"),
+    ("device=[]", "device=[] chooses nothing; write an index, a list such as device=[0,1], or device=all"),
+    ("device=[0,0]", "device=[0, 0] names a device twice; name each once"),
+    ("device=[0,all]", "device=[all] mixes a list with all; write device=all"),
+]
+
+
+@pytest.mark.parametrize(("override", "message"), CASES)
+def test_a_wrong_value_is_named_with_its_remedy(override: str, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        compose([override])
+    assert str(refused.value) == message
+    assert refused.value.exit_status == 2
+
+
+def test_a_missing_environment_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROOFBENCH_NOWHERE", raising=False)
+    with pytest.raises(UsageError, match=r"^note: .*'ROOFBENCH_NOWHERE' not found"):
+        compose(["note=${oc.env:ROOFBENCH_NOWHERE}"])
+
+
+@pytest.mark.parametrize("override", ["device=all", "device=[0,1]", "device=MIG-1g.18gb", "device='MIG 1g.18gb'"])
+def test_every_way_to_choose_devices_is_taken(override: str) -> None:
+    assert compose([override]).device in ("all", [0, 1], "MIG-1g.18gb", "MIG 1g.18gb")
+
+
+def test_composing_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    compose(["experiment=standard"])
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,111 @@
+"""YAML that users add with --config-dir: found, merged, and refused in one line that names the file when it is broken."""
+
+from pathlib import Path
+
+import pytest
+
+from suite.config import compose, schema
+from suite.config.unknown import ENTRIES
+from suite.errors import UsageError
+from suite.jobs.gemm import GemmSettings
+
+GLOBAL = "# @package _global_\n"
+
+
+def put(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def refusal(folder: Path, *overrides: str) -> str:
+    with pytest.raises(UsageError) as refused:
+        compose(overrides, folder)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_an_experiment_of_ones_own_stands_beside_the_built_in_ones(tmp_path: Path) -> None:
+    text = f"{GLOBAL}defaults:\n  - override /measure: precise\n  - _self_\njobs:\n  gemm:\n    shapes: [512]\n"
+    config = compose(["experiment=mine"], put(tmp_path, "experiment/mine.yaml", text))
+    gemm = config.jobs["gemm"]
+    assert isinstance(gemm, GemmSettings)
+    assert (config.experiment, gemm.shapes, config.measure.interleave) == ("mine", ["512"], 10)
+    assert compose(["experiment=standard"], tmp_path) == compose(["experiment=standard"])
+
+
+@pytest.mark.parametrize("name", ["with space", "quo'te", "back\\slash", "com,ma", "bra[ce]{d}", "équ=al$"])
+def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
+    folder = put(tmp_path / name, "measure/own.yaml", "defaults:\n  - /schema/measure@_here_\n  - _self_\ntarget: 0.3\n")
+    assert compose(["measure=own"], folder).measure.target == 0.3
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    assert refusal(missing) == (
+        f"--config-dir {missing} is not a directory; name one that holds groups such as experiment/mine.yaml"
+    )
+
+
+def test_settings_of_a_job_that_the_user_left_out_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An experiment over several jobs can be narrowed to one of them."""
+    monkeypatch.setitem(ENTRIES, "jobs", ("job", ("gemm", "attention")))
+    folder = put(tmp_path, "experiment/both.yaml", f"{GLOBAL}jobs:\n  attention:\n    head_dim: [128]\n  gemm:\n    m: [7]\n")
+    config = compose(["experiment=both", "job=[gemm]"], folder)
+    assert list(config.jobs) == ["gemm"]
+    assert "attention" not in schema.OFFERED_JOBS
+
+
+BROKEN = [
+    ("jobs:\n\tgemm: {}\n", "{file}, line 3, column 1: not valid YAML: found character '\\t' that cannot start any token"),
+    ("note: a: b\n", "{file}, line 2, column 8: not valid YAML: mapping values are not allowed here"),
+    ("note: a\nnote: b\n", "{file}, line 3, column 1: not valid YAML: found duplicate key note"),
+    ("jobs: {gemm: [1,\n", "{file}, line 3, column 1: not valid YAML: expected the node content, but found '<stream end>'"),
+    ("max_casess: 3\n", "experiment/mine: unknown key 'max_casess'; did you mean 'max_cases'?"),
+    ("jobs:\n  gemm:\n    shaps: [1]\n", "experiment/mine: unknown key 'jobs.gemm.shaps'; did you mean 'shapes'?"),
+    ("jobs:\n  gem:\n    shapes: [1]\n", "unknown job 'gem' in jobs.gem; did you mean 'gemm'?"),
+    ("max_cases: many\n", "experiment/mine: max_cases=many is not a whole number"),
+    ("measure: null\n", "experiment/mine: measure=null may not be null; leave it out for the default"),
+    ("jobs:\n  gemm:\n    shapes: [0x1x1]\n", "shape '0x1x1' has m=0; sizes go from 1 to 2147483647"),
+    ("note: ${nope.x}\n", "note: Interpolation key 'nope.x' not found"),
+    ("note: ${note}\n", "note: Recursive interpolation detected"),
+    (
+        "defaults: fast\n",
+        "the configuration cannot be composed: Invalid defaults list in 'experiment/mine', defaults must be a list (got str)",
+    ),
+    ("defaults:\n  - override /measure: fst\n", "unknown measure 'fst'; did you mean 'fast'?"),
+    ("defaults:\n  - mine\n", "the configuration cannot be composed: a defaults list leads back to its own file"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN)
+def test_a_broken_file_is_named_with_what_is_wrong(tmp_path: Path, text: str, message: str) -> None:
+    folder = put(tmp_path, "experiment/mine.yaml", GLOBAL + text)
+    assert refusal(folder, "experiment=mine") == message.format(file=folder / "experiment/mine.yaml")
+
+
+@pytest.mark.parametrize("text", ["max_cases: 3\n", "", "- 1\n", "words\n"])
+def test_a_file_that_forgot_its_package_is_told_which_line_is_missing(tmp_path: Path, text: str) -> None:
+    folder = put(tmp_path, "experiment/mine.yaml", text)
+    expected = "experiment/mine: the first line has to be '# @package _global_', so that its settings count for the whole run"
+    assert refusal(folder, "experiment=mine") == expected
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    put(tmp_path, "experiment/mine.yaml", "").joinpath("experiment/mine.yaml").write_bytes(b"\xff\xfe\x00")
+    assert refusal(tmp_path, "experiment=mine").startswith("the configuration cannot be composed: a YAML file is not UTF-8")
+
+
+def test_a_misspelt_key_is_found_with_and_without_a_schema(tmp_path: Path) -> None:
+    put(tmp_path, "measure/bare.yaml", "targett: 3\n")
+    put(tmp_path, "measure/full.yaml", "defaults:\n  - /schema/measure@_here_\n  - _self_\ntargett: 3\n")
+    for name in ("bare", "full"):
+        expected = f"measure/{name}: unknown key 'measure.targett'; did you mean 'target'?"
+        assert refusal(tmp_path, f"measure={name}") == expected
+
+
+def test_a_backend_without_a_class_is_refused(tmp_path: Path) -> None:
+    text = "# @package backends.own\ndefaults:\n  - /schema/backend@_here_\n  - _self_\nname: own\n"
+    message = refusal(put(tmp_path, "backend/own.yaml", text), "backend=own")
+    assert message == "backends.own.target=None is not module:Class, such as backends.cpu:CpuBackend"
