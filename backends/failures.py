@@ -53,13 +53,7 @@ RULES = (
     ),
     # Refused before anything was launched: the context stays usable.
     Rule(
-        (
-            "invalid configuration argument",
-            "cuda error: invalid argument",
-            "stream is capturing",
-            "capturing stream",
-            "cudaerrorstreamcapture",
-        ),
+        ("invalid configuration argument", "cuda error: invalid argument", "captur"),
         Outcome.ERROR,
         fatal=False,
     ),

@@ -103,12 +103,11 @@ class Summary:
 def summarize(
     measurement: Measurement, work: Work, regime: Regime, ceilings: Ceilings, calibration: Calibration
 ) -> Summary | None:
-    """Derive everything a row shows from one measurement; ``None`` when it was not timed."""
+    """Derive everything a row shows from one measurement; ``None`` when it was not timed, or in no time at all."""
     samples = measurement.samples
-    if samples is None:
+    if samples is None or not (p50_s := median(launch_times_s(samples))):
         return None
     times_s = launch_times_s(samples)
-    p50_s = median(times_s)
     flop_s, bytes_s = work.flops / p50_s, work.compulsory_bytes / p50_s
     clock_hz = mean(measurement.telemetry.get("device_clock"))
 
@@ -143,9 +142,13 @@ def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regi
     The rate limit is the pipe's at the clock measured, at the maximum clock without a counter, or the sheet's peak where no
     rate per clock is known; the byte limit is the sheet's bandwidth, for cold results.  A derived (CPU) peak never refuses.
     """
-    if measurement.outcome is not Outcome.OK or measurement.samples is None or ceilings.spec is None or ceilings.spec.derived:
+    if measurement.outcome is not Outcome.OK or measurement.samples is None:
         return measurement
     p50_s = median(launch_times_s(measurement.samples))
+    if p50_s == 0:
+        return replace(measurement, outcome=Outcome.IMPOSSIBLE, reason="the median sample lasted no time at all")
+    if ceilings.spec is None or ceilings.spec.derived:
+        return measurement
     clock_hz = mean(measurement.telemetry.get("device_clock"))
     limit_flop_s = ceilings.boost_flop_s(work.pipe, clock_hz) or ceilings.peak_flop_s(work.pipe)
     reason = ""

@@ -87,6 +87,14 @@ def test_a_cold_result_above_the_memory_bandwidth_is_refused_and_a_warm_one_is_c
     assert summarize(too_fast, work, WARM, LIMITS, CALIBRATION).fraction_spec is None
 
 
+def test_samples_of_no_length_are_refused_and_not_divided_by():
+    """``inf`` TFLOP/s from no iterations at all (hipBLASLt issue 1786)."""
+    work = gemm(64)
+    nothing = judge(timed(0.0), work, Ceilings(H200, None), COLD)
+    assert (nothing.outcome, nothing.reason) == (Outcome.IMPOSSIBLE, "the median sample lasted no time at all")
+    assert summarize(nothing, work, COLD, LIMITS, CALIBRATION) is None
+
+
 def test_a_derived_peak_never_refuses():
     cpu = DeviceInfo("cpu", 0, "Some CPU", "c" * 16, 2**34, "x86_64", 2, 2.596e9, isa=("avx2", "fma", "avx512f"))
     spec = match(cpu).spec

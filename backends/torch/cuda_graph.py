@@ -6,7 +6,8 @@ launches is in no sample; else they stand around each replay.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import torch
@@ -36,7 +37,7 @@ class Recording:
         self._end = cuda.Event(enable_timing=True, **external)
         self._done = cuda.Event()
         self._graph = cuda.CUDAGraph()
-        with cuda.graph(self._graph, pool=capture.pool, stream=capture.stream):
+        with capture.into(self._graph):
             if inside:
                 self._start.record()
             for set_index in order:
@@ -67,6 +68,23 @@ class Capture:
         self.cuda = cuda
         self.stream = cuda.Stream()
         self.pool = cuda.graph_pool_handle()
+
+    @contextmanager
+    def into(self, graph: Any) -> Iterator[None]:
+        """Capture launches into ``graph``; a capture that fails leaves stream and allocator as they were."""
+        before = self.cuda.current_stream()
+        try:
+            with self.cuda.graph(graph, pool=self.pool, stream=self.stream):
+                yield
+        except RuntimeError:
+            # torch returns from a failed capture with the capturing stream current, and (to 2.11 at least) with an
+            # allocator that takes the capture for still under way and then refuses to release memory.
+            self.cuda.set_stream(before)
+            end_capture = getattr(torch._C, "_cuda_endAllocateToPool", None)
+            if end_capture is not None:
+                with suppress(RuntimeError):  # a later torch has ended it itself
+                    end_capture(self.cuda.current_device(), self.pool)
+            raise
 
     def warm_up(self, kernel: Launchable, sets: int) -> None:
         """Launch every set on the capturing stream, so that libraries load and get their workspace before a capture."""

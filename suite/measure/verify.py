@@ -50,7 +50,7 @@ def judge(observed: Observed, reference: Reference, tolerance: float) -> Check:
         reason = f"relative error {error:.3g} over sampled tiles is above the tolerance {tolerance:.3g}"
     elif not projected <= allowed:
         reason = f"a row's projection is off by {projected:.3g}, above {allowed:.3g}: wrong outside the sampled tiles"
-    return Check(not reason, error, tolerance, projected, 0, 0, reason)
+    return Check(not reason, _finite(error), tolerance, _finite(projected), 0, 0, reason)
 
 
 def relative_error(out: NDArray[np.float64], ref: NDArray[np.float64]) -> float:
@@ -67,6 +67,11 @@ def projection_error(out: NDArray[np.float64], ref: NDArray[np.float64]) -> floa
     typical = math.sqrt(float(np.mean(ref**2)))
     scale = np.maximum(np.abs(ref), typical)
     return float(np.max(np.abs(out - ref) / np.where(scale > 0, scale, 1.0)))
+
+
+def _finite(value: float) -> float | None:
+    """A norm of huge garbage overflows; the reason keeps the text, and JSON has no infinity."""
+    return value if math.isfinite(value) else None
 
 
 def _flat(tiles: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

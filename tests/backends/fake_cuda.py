@@ -59,6 +59,7 @@ class FakeCuda:
                 pass
 
         self.Event, self.CUDAGraph, self.Stream = Event, CUDAGraph, Stream
+        self.current = Stream()
 
     def run(self, operation: Callable[[], None]) -> None:
         """Capture an operation, or queue it now; the device never starts one before the host asked for it."""
@@ -80,11 +81,13 @@ class FakeCuda:
 
     @contextmanager
     def graph(self, graph: Any, pool: Any = None, stream: Any = None) -> Iterator[None]:
+        before, self.current = self.current, stream
         self.capturing = graph.nodes
         try:
             yield
         finally:
             self.capturing = None
+        self.current = before  # as torch: not after a capture that failed
         self.graphs_captured += 1
 
     @contextmanager
@@ -92,7 +95,13 @@ class FakeCuda:
         yield
 
     def current_stream(self) -> Any:
-        return self.Stream()
+        return self.current
+
+    def set_stream(self, stream: Any) -> None:
+        self.current = stream
+
+    def current_device(self) -> int:
+        return 0
 
     def graph_pool_handle(self) -> tuple[int, int]:
         return (0, 1)

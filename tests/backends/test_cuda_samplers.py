@@ -83,8 +83,10 @@ def test_a_warm_replay_reaches_the_sets_that_are_not_timed() -> None:
 
 def test_what_cannot_be_captured_is_refused() -> None:
     cuda = FakeCuda(capturable=False)
+    before = cuda.current_stream()
     with pytest.raises(RuntimeError, match="capturing"):
         GraphSampler(FakeKernel(cuda, sets=1, seconds=1e-5), 1, sample_s=0.002, cuda=cuda)
+    assert cuda.current_stream() is before
 
 
 def test_the_spin_hides_the_host_and_the_flush_is_outside() -> None:

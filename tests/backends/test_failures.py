@@ -59,6 +59,11 @@ def accelerator(text: str) -> BaseException:
         (RuntimeError("self.size(0) needs to be greater than 16, but got 1"), Outcome.UNSUPPORTED, False),
         (OutOfResources("out of resource: shared memory, Required: 393216"), Outcome.UNSUPPORTED, False),
         (RuntimeError("CUDA error: operation not permitted when stream is capturing"), Outcome.ERROR, False),
+        (
+            accelerator("CUDA error: operation failed due to a previous error during capture" + ASYNCHRONOUS),
+            Outcome.ERROR,
+            False,
+        ),
         (RuntimeError("CUDA error: invalid argument"), Outcome.ERROR, False),
         (RuntimeError("The size of tensor a (3) must match the size of tensor b (4)"), Outcome.ERROR, False),
         (KeyError("out of memory"), Outcome.ERROR, False),

@@ -59,8 +59,8 @@ def test_one_line_and_status_2(
 
 
 STORES = [
-    ("store.url=folder", "store {0}/folder is a directory: name a file, such as {0}/folder/roofbench.db"),
-    ("store.url=text.db", "store {0}/text.db is not a SQLite database"),
+    ("store.url=folder", "store folder is a directory: name a file, such as folder/roofbench.db"),
+    ("store.url=text.db", "{0}/text.db is not a database"),
     ("store.url=none/x.db", "store {0}/none/x.db cannot be created: {0}/none is no directory; create it first"),
     ("device=1", "device=1 is not among the devices of backend 'fake' (0); `roofbench devices` lists what there is"),
     ("device=GPU", "device=GPU is not among the devices of backend 'fake' (Simulated Accelerator);"),

@@ -72,3 +72,12 @@ def test_tiles_stay_inside_and_the_last_corner_is_always_looked_at(shape):
 def test_tiles_follow_the_seed():
     assert probe((999, 999), 0, 4, 1) == probe((999, 999), 0, 4, 1)
     assert probe((999, 999), 0, 4, 1).tiles != probe((999, 999), 0, 4, 2).tiles
+
+
+def test_garbage_that_overflows_the_norm_is_incorrect_and_still_a_number_json_can_hold():
+    ref = product(8, 8, 8)
+    with np.errstate(over="ignore"):
+        result = look(np.full_like(ref, 1e300), ref, ((0, 0, 8, 8),), 0.1)
+    assert not result.passed
+    assert result.error_rel is None
+    assert "inf" in result.reason

@@ -34,7 +34,7 @@ def test_a_fraction_above_one_is_not_clipped():
 
 def test_timing_names_half_the_interval_and_leaves_it_out_where_there_is_none():
     row = result(p50_s=2e-3, interval_s=(1.99e-3, 2.03e-3))
-    assert timing(row) == "2.000 ms ± 1 %"
+    assert timing(row) == "2.000 ms ± 1.0 %"
     assert timing(result(p50_s=2e-3, interval_s=None)) == "2.000 ms"
     assert timing(result(p50_s=2e-3, interval_s=(1e-3, 9.4e-3))) == "2.000 ms ± 210 %"
 

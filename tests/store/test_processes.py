@@ -1,0 +1,173 @@
+"""Several processes on one store: side by side, killed at any moment, and taking over from each other."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from suite.errors import UsageError
+from suite.store import lease, maintain
+from suite.store.queries import Reader
+from suite.store.writer import Store
+from tests.store import material
+
+COUNT = 60
+
+
+def child(path: Path, *what: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.store.child", str(path), *(str(each) for each in what)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with Store.open(str(tmp_path / "store.db")) as store:
+        return store.path
+
+
+def test_two_processes_write_one_store_and_lose_nothing(path: Path) -> None:
+    writers = [child(path, "new", COUNT, 0), child(path, "new", COUNT, COUNT // 2)]
+    said = [writer.communicate()[0].split() for writer in writers]
+    assert [writer.returncode for writer in writers] == [0, 0]
+    reader = Reader.open(str(path))
+    runs = reader.runs()
+    assert [run.status for run in runs] == ["complete", "complete"]
+    stored = sorted(sorted(row.case_key for row in reader.results(run.run)) for run in runs)
+    assert stored == sorted(sorted(keys) for keys in said)
+    assert len(reader.results()) == 2 * COUNT
+    assert maintain.check(str(path)) == []
+    assert [entry.name for entry in path.parent.iterdir()] == ["store.db"]
+
+
+def test_a_writer_killed_at_random_moments_loses_nothing_and_doubles_nothing(path: Path) -> None:
+    draw = random.Random(11)
+    told: list[str] = []
+    kills = 0
+    while True:
+        process = child(path, "resume" if told or kills else "new", COUNT)
+        assert process.stdout is not None
+        for _ in range(draw.randrange(1, 12)):
+            line = process.stdout.readline()
+            if line.strip():
+                told.append(line.strip())
+        time.sleep(draw.random() * 0.02)  # into the middle of a commit, a lock, a checkpoint
+        process.send_signal(signal.SIGKILL)
+        rest, _ = process.communicate()
+        told += rest.split()
+        _whole_with(path, told)
+        if process.returncode == 0 or len(told) >= COUNT:
+            break
+        assert process.returncode == -signal.SIGKILL
+        kills += 1
+    assert kills >= 4
+    assert Reader.open(str(path)).resolve().status == "interrupted" or process.returncode == 0
+    final = child(path, "resume", COUNT)
+    final.communicate()
+    assert final.returncode == 0
+    rows = Reader.open(str(path)).results()
+    assert sorted(row.case_key for row in rows) == sorted(material.case(number).key for number in range(COUNT))
+    assert len(told) == len(set(told))
+    assert [entry.name for entry in path.parent.iterdir()] == ["store.db"]
+
+
+def _whole_with(path: Path, told: list[str]) -> None:
+    """The file is sound, and every case that was reported stored is there, once."""
+    connection = sqlite3.connect(path)
+    assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+    stored = [key for (key,) in connection.execute('select "case".key from result join "case" on "case".id = case_id')]
+    connection.close()
+    assert len(stored) == len(set(stored))
+    assert set(told) <= set(stored)
+    assert len(stored) <= len(told) + 1
+
+
+def test_a_run_is_resumed_only_when_its_writer_is_gone(path: Path) -> None:
+    holder = child(path, "hold")
+    assert holder.stdout is not None
+    run = holder.stdout.readline().strip()
+    reader = Reader.open(str(path))
+    assert reader.resolve().status == "running"
+    with Store.open(str(path)) as store, pytest.raises(UsageError, match=f"{run} is being written by process {holder.pid} on "):
+        store.resume_run("latest")
+    with pytest.raises(UsageError, match="is being written"):
+        maintain.prune(str(path), runs=[run])
+    holder.kill()
+    holder.communicate()
+    assert reader.resolve().status == "interrupted"
+    with Store.open(str(path)) as store, store.resume_run("latest") as again:
+        assert reader.resolve().status == "running"
+        again.finish("complete")
+    assert reader.resolve().status == "complete"
+    assert [entry.name for entry in path.parent.iterdir()] == ["store.db"]
+
+
+def test_the_right_to_write_does_not_pass_to_a_child_process(path: Path) -> None:
+    with Store.open(str(path)) as store:
+        run = store.start_run(material.run_start())
+        with subprocess.Popen(["sleep", "60"], close_fds=False) as outliving:
+            run._lease.release()  # noqa: SLF001 - as the kernel does when the process dies
+            with store.resume_run(run.run):
+                pass
+            outliving.kill()
+
+
+def test_only_one_of_many_takes_a_run(path: Path) -> None:
+    ready, go = os.pipe(), os.pipe()
+    pids = []
+    for _ in range(6):
+        pid = os.fork()
+        if pid == 0:
+            _try_to_take(path, ready[1], go[0])
+        pids.append(pid)
+    for _ in pids:
+        os.read(ready[0], 1)
+    os.write(go[1], b"x" * len(pids))
+    codes = sorted(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
+    assert codes == [0, 3, 3, 3, 3, 3]
+    assert lease.holder(path, "race") is None
+
+
+def _try_to_take(path: Path, ready: int, go: int) -> None:
+    os.write(ready, b"x")
+    os.read(go, 1)
+    try:
+        lease.take(path, "race")
+        time.sleep(1.5)
+        os._exit(0)
+    except lease.Held:
+        os._exit(3)
+
+
+def test_asking_who_writes_does_not_stop_a_writer(path: Path) -> None:
+    asking = True
+
+    def ask() -> None:
+        while asking:
+            lease.holder(path, "asked")
+
+    import threading
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        for _ in range(200):
+            lease.take(path, "asked").release()
+    finally:
+        asking = False
+        thread.join()
+
+
+def test_a_reader_sees_each_result_as_soon_as_it_is_committed_and_delays_nobody(path: Path) -> None:
+    with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
+        reader = Reader.open(str(path))
+        for number in range(5):
+            run.record(material.record(material.planned(material.case(number))))
+            assert len(reader.results()) == number + 1
+        run.finish("complete")
+        assert Path(f"{path}-wal").stat().st_size == 0
