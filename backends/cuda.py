@@ -92,13 +92,15 @@ class CudaBackend:
         Cold rotates over every input set; sets that together are smaller than three last-level caches would find
         their inputs there, so those are timed with a flush between launches instead.
         """
+        import torch
+
         from backends.torch.host_sampler import HostSampler
         from backends.torch.launches import LaunchPlan
 
         sets = kernel.sets if case.regime.cache == "cold" else 1
         flush = self._flush_for(kernel, case)
         if case.regime.dispatch == "call":
-            return HostSampler(kernel, LaunchPlan(1, sets, sets), self.synchronize, flush)
+            return HostSampler(kernel, LaunchPlan(1, sets, sets), torch.cuda.synchronize, flush)
         if flush is not None:
             return self._spin(kernel, sets, flush, "the input sets fit in three last-level caches")
         if self._options["sampler"] == "spin":

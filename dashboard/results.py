@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from suite.report.columns import ending
-from suite.report.words import case_detail, rate_unit, relative_half_width, remarks
+from suite.report.words import rate_unit, relative_half_width, remarks, variation, workload_title
 from suite.rows import ResultRow
 
 _SHARE = "percent"
@@ -23,7 +23,7 @@ def results_table(rows: Sequence[ResultRow]) -> None:
 def _line(row: ResultRow) -> dict[str, Any]:
     half_width = relative_half_width(row)
     return {
-        "Case": case_detail(row),
+        "Case": workload_title(row),
         "Format": row.format,
         "Regime": row.regime,
         "Device": row.device,
@@ -41,6 +41,7 @@ def _line(row: ResultRow) -> dict[str, Any]:
         "Clock (MHz)": _scaled(row.clock_hz, 1e6),
         "Power (W)": row.power_w,
         "Error": row.error_rel,
+        "Switches": variation(row),
         "Remarks": remarks(row),
     }
 
@@ -52,7 +53,7 @@ def _scaled(value: float | None, unit: float) -> float | None:
 def _columns() -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
-        "Case": st.column_config.TextColumn(pinned=True),
+        "Case": st.column_config.TextColumn(pinned=True, width=190),
         "Bound": st.column_config.TextColumn(help="What limits the case, or how it ended when it has no result"),
         "Of spec": number(format=_SHARE, help="Share of the roof by the spec sheet"),
         "Of boost": number(format=_SHARE, help="Share of the roof at the maximum clock"),
@@ -65,4 +66,5 @@ def _columns() -> dict[str, Any]:
         "Clock (MHz)": number(format="%.0f"),
         "Power (W)": number(format="%.0f"),
         "Error": number(format="%.1e", help="Relative error against the reference"),
+        "Switches": st.column_config.TextColumn(help="Precision and library settings that are part of the case"),
     }

@@ -8,6 +8,7 @@ launches is in no sample; else they stand around each replay.
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
 import torch
@@ -61,12 +62,18 @@ class Recording:
         return round(float(self._start.elapsed_time(self._end)) * 1e6)
 
 
+@cache
+def _capture_stream(cuda: Any) -> Any:
+    """One stream for every sampler of this process: torch keeps a library workspace for each stream it ever used."""
+    return cuda.Stream()
+
+
 class Capture:
-    """Where graphs are captured: a stream of its own and a memory pool that all graphs of one sampler share."""
+    """Where graphs are captured: a stream beside the default one, and a memory pool that a sampler's graphs share."""
 
     def __init__(self, cuda: Any) -> None:
         self.cuda = cuda
-        self.stream = cuda.Stream()
+        self.stream = _capture_stream(cuda)
         self.pool = cuda.graph_pool_handle()
 
     @contextmanager

@@ -1,6 +1,5 @@
 """Result rows for lists: columns are fetched, never objects, and only those that a list shows."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -11,6 +10,7 @@ from sqlalchemy.orm import aliased
 
 from suite.errors import StoreUnusable
 from suite.rows import Fractions, ResultRow
+from suite.store.columns import load_json
 from suite.store.tables import Case, Device, Result, Run, Summary, Workload
 from suite.work import Work
 
@@ -144,7 +144,7 @@ def _parsed(content: str | dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=4096)
 def _cached(text: str) -> dict[str, Any]:
-    parsed = json.loads(text)
+    parsed = load_json(text)
     if not isinstance(parsed, dict):
         raise ValueError(f"{text[:40]!r} is no JSON object")
     return parsed

@@ -15,7 +15,7 @@ from suite.rows import Calibration, DeviceRow, ResultDetail, ResultRow, RunInfo
 from suite.store import schema, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
 from suite.store.detail import find_result, load_kept
-from suite.store.files import locate, refuse_irregular
+from suite.store.files import locate, refuse_irregular, shown
 from suite.store.listing import fetch, is_latest, rows_statement, to_row
 from suite.store.roofs import RoofKey, Roofs, best_rates, calibrations
 from suite.store.runs import find_run, finished_counts, to_info
@@ -168,8 +168,12 @@ class Reader:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with sqlite.translated(self.path, StoreUnusable), sqlite.reading(self._engine) as connection:
-            yield connection
+        try:
+            with sqlite.translated(self.path, StoreUnusable), sqlite.reading(self._engine) as connection:
+                yield connection
+        except ValueError as error:  # from turning a column into what it stands for
+            holds = f"store {shown(self.path)} holds what no writer put there ({error})"
+            raise StoreUnusable(f"{holds}: `roofbench store check` says where") from error
 
     def _of_runs(self, connection: Connection, wanted: Wanted) -> list[ColumnElement[bool]]:
         if wanted is None:

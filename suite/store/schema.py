@@ -1,6 +1,7 @@
 """The schema's version: what a file holds, and how a new or older one is brought to this version."""
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ from suite.store.files import shown
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 LINEAGE: tuple[str, ...] = ("0001",)  # every revision, oldest first; a test holds it against the migrations
+
+_one_at_a_time = threading.Lock()  # Alembic keeps what it works on in module globals
 
 SMALLEST_BYTES = 512  # one page of the smallest size; SQLite takes a file of one byte for an empty database
 
@@ -111,7 +114,7 @@ def _create(path: Path, busy_timeout_s: float) -> None:
     try:
         with sqlite.translated(path, StoreUnusable):
             sqlite.connect(draft, "mode=rwc").close()
-        with _migrating(draft, busy_timeout_s) as connection:
+        with _migrating(draft, busy_timeout_s, shown_as=path) as connection:
             _migrate_if(connection, "empty")
         sqlite.at_rest(draft)
         _place(draft, path)
@@ -153,11 +156,15 @@ def _free_name(path: Path, revision: str) -> Path:
 
 
 @contextmanager
-def _migrating(path: Path, busy_timeout_s: float) -> Iterator[Connection]:
+def _migrating(path: Path, busy_timeout_s: float, shown_as: Path | None = None) -> Iterator[Connection]:
     # Rebuilding a table drops the old one, which with foreign keys on would take every row that refers to it along.
     engine = sqlite.writer_engine(path, busy_timeout_s, foreign_keys=False)
     try:
-        with sqlite.translated(path, StoreUnusable), engine.connect() as connection, sqlite.writing(connection):
+        with (
+            sqlite.translated(shown_as or path, StoreUnusable),
+            engine.connect() as connection,
+            sqlite.writing(connection),
+        ):
             yield connection
     finally:
         engine.dispose()
@@ -177,4 +184,5 @@ def migrate(connection: Connection, revision: str = "head") -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    with _one_at_a_time:
+        command.upgrade(config, revision)

@@ -8,9 +8,12 @@ import torch
 
 from backends.cpu import CpuBackend
 from suite.backend import DeviceInfo
+from suite.case import Regime
 from suite.errors import DeviceNotFound, UsageError
-from suite.outcome import Evidence
-from tests.backends.cases import COLD, gemm_case, run_all, verdict
+from suite.measure.spine import Order, Trial
+from suite.outcome import Evidence, Outcome
+from suite.settings import MeasureSettings
+from tests.backends.cases import CALL, COLD, WARM, gemm_case, run_all, tolerance_of, verdict
 
 
 def test_the_device_is_described_from_what_the_machine_says() -> None:
@@ -74,6 +77,21 @@ def test_a_case_from_start_to_end() -> None:
     telemetry.start()
     channels = telemetry.stop()
     assert all(channel.values or channel.unavailable for channel in channels.values())
+
+
+@pytest.mark.parametrize("regime", [COLD, WARM, CALL], ids=lambda regime: regime.label)
+def test_the_measuring_spine_takes_it(regime: Regime) -> None:
+    backend = CpuBackend({"threads": 1, "flush_factor": 0.02})
+    backend.select(0)
+    case = gemm_case("int8", 64, 64, 64, regime=regime)
+    settings = MeasureSettings(min_time_s=0.01, max_time_s=0.2, steady_timeout_s=0.05, steady_window_s=0.02)
+    trial = Trial(backend, case, Order(1, tolerance_of(case), 5, 1), settings, lambda phase: None)
+    assert trial.prepare() is None
+    trial.measure(0)
+    measurement = trial.finish()
+    trial.close()
+    assert measurement.outcome is Outcome.OK, measurement.reason
+    assert json.dumps(measurement.to_json())
 
 
 def test_a_second_flush_buffer_is_not_made() -> None:

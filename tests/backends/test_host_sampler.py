@@ -118,7 +118,7 @@ def test_warm_samples_last_about_as_long_as_asked(backend: CpuBackend) -> None:
     case = gemm_case("fp32", 32, 32, 32, regime=WARM)
     sampler = backend.sampler(backend.prepare(case, 1, seed=3), case, sample_s=0.004)
     assert sampler.launches > 50
-    assert 0.0004 < median(sampler.sample(9)) / 1e9 < 0.04
+    assert 0.0002 < median(sampler.sample(9)) / 1e9 < 0.08
 
 
 def test_a_call_is_one_launch(backend: CpuBackend) -> None:

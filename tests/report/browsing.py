@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -23,12 +23,12 @@ WIDE, NARROW = 1280, 390
 class Look(NamedTuple):
     """An open page and what it complained of."""
 
-    page: object
+    page: Any
     complaints: list[str]
 
 
 @contextmanager
-def chromium() -> Iterator[object]:
+def chromium() -> Iterator[Any]:
     """The browser of this machine; skips where there is none."""
     path = shutil.which("chromium")
     if path is None:
@@ -43,7 +43,7 @@ def chromium() -> Iterator[object]:
 
 
 @contextmanager
-def looking(browser, *, width: int = WIDE, scheme: str = "light", offline: bool = False) -> Iterator[Look]:
+def looking(browser: Any, *, width: int = WIDE, scheme: str = "light", offline: bool = False) -> Iterator[Look]:
     """A page of its own, and the errors it logs."""
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     context.set_offline(offline)
@@ -57,16 +57,17 @@ def looking(browser, *, width: int = WIDE, scheme: str = "light", offline: bool 
         context.close()
 
 
-def points_drawn(page) -> list[int]:
+def points_drawn(page: Any) -> list[int]:
     """How many points each figure on the page really shows, counted in its SVG."""
-    return page.evaluate(
+    counts: list[int] = page.evaluate(
         """() => [...document.querySelectorAll('.js-plotly-plot')].map(gd => gd._fullData
             .filter(trace => trace.meta === 'points')
             .reduce((sum, trace) => sum + gd.querySelectorAll(`.trace${trace.uid} path.point`).length, 0))"""
     )
+    return counts
 
 
-def until(page, expression: str, timeout_s: float = 20.0) -> None:
+def until(page: Any, expression: str, timeout_s: float = 20.0) -> None:
     """Wait for a JavaScript expression to hold; Playwright's own way needs an ``eval`` that the page's policy forbids."""
     deadline = monotonic() + timeout_s
     while not page.evaluate(expression):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from suite.case import Case, Regime, Workload, items
 from suite.measurement import Check, Measurement, SampleSet
@@ -48,13 +49,14 @@ def _calibration() -> list[ResultRow]:
     size = 2**32
     read_s = size / (0.9 * BANDWIDTH)
     params = {"op": "read", "bytes": size}
-    nothing = {"flops": 0, "pipe": None, "flop_s": 0.0, "arithmetic_intensity": 0.0, "bound": "memory"}
+    nothing: dict[str, Any] = {"flops": 0, "pipe": None, "flop_s": 0.0, "arithmetic_intensity": 0.0, "bound": "memory"}
     return [result(job="calibration", params=params, compulsory_bytes=size, p50_s=read_s, bytes_s=size / read_s, **nothing)]
 
 
 def _record(row: ResultRow) -> Record:
+    regime: Any = (row.cache, row.load, row.dispatch)
     workload = Workload(row.job, row.format, items(row.params), row.distribution)
-    case = Case(workload, row.implementation, row.backend, Regime(row.cache, row.load, row.dispatch), items(row.switches))
+    case = Case(workload, row.implementation, row.backend, Regime(*regime), items(row.switches))
     work = Work(row.flops, row.compulsory_bytes, row.pipe)
     planned = PlannedCase(row.device_slot, 0, case, work, row.tolerance or 0.0, 3, 2**30, 1.0)
     return Record(planned, _measurement(row), _summary(row), Evidence(row.evidence), START, START + timedelta(seconds=2))

@@ -39,7 +39,7 @@ def test_points_are_never_joined_and_regimes_never_share_a_symbol():
     rows = {row.result_id: row for row in sweep()}
     points = traces(figure_of(list(rows.values())), "points")
     assert {trace.mode for trace in points} == {"markers"}
-    by_symbol = {}
+    by_symbol: dict[str, set[str]] = {}
     for trace in points:
         by_symbol.setdefault(trace.marker.symbol, set()).update(rows[number].regime for number in trace.customdata)
     assert sorted(map(len, by_symbol.values())) == [1, 1, 1, 1]

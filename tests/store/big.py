@@ -148,4 +148,4 @@ def _insert(connection: Any, model: type[tables.Base], rows: Any) -> None:
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1]), *(int(number) for number in sys.argv[2:]))
+    build(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

@@ -1,23 +1,27 @@
 """A sweep in miniature, in a process of its own, for tests that kill it, race it or starve it.
 
-    python -m tests.store.child PATH new COUNT [FIRST]     record COUNT cases of a new run, printing each key once it is committed
-    python -m tests.store.child PATH resume COUNT          continue the latest run until COUNT cases have a result
-    python -m tests.store.child PATH hold                  start a run, say so, and wait
-    python -m tests.store.child PATH lock                  hold the database's exclusive lock until stdin ends
+python -m tests.store.child [--file-limit BYTES] PATH new COUNT [FIRST]
+                                              record COUNT cases of a new run, printing each key once it is committed
+...                          PATH resume COUNT  continue the latest run until COUNT cases have a result
+...                          PATH hold          start a run, say so, and wait
+...                          PATH take          wait for a line, try to take the right to write a run, and keep it
+...                          PATH lock          hold the database's exclusive lock until stdin ends
 """
 
 import resource
 import sqlite3
 import sys
+from pathlib import Path
 
 from suite.errors import RoofbenchError
+from suite.store import lease
 from suite.store.writer import RunWriter, Store
 from tests.store import material
 
 
 def main(path: str, what: str, *numbers: str) -> None:
-    if what == "lock":
-        _lock(path)
+    if what in ("lock", "take"):
+        (_lock if what == "lock" else _take)(path)
         return
     with Store.open(path) as store:
         run = store.resume_run("latest") if what == "resume" else store.start_run(material.run_start())
@@ -43,6 +47,17 @@ def _lock(path: str) -> None:
     connection.execute("PRAGMA locking_mode=EXCLUSIVE")
     connection.execute("BEGIN EXCLUSIVE")
     say("locked")
+    sys.stdin.read()
+
+
+def _take(path: str) -> None:
+    say("ready")
+    sys.stdin.readline()
+    try:
+        lease.take(Path(path), "race")
+        say("taken")
+    except lease.Held as holder:
+        say(f"held by {holder}")
     sys.stdin.read()
 
 

@@ -19,7 +19,7 @@ START = datetime(2026, 11, 29, 18, 30, tzinfo=UTC)
 
 def device(slot: int = 0, uid: str = "a1b2", backend: str = "cuda", **info: Any) -> DeviceRow:
     known = DeviceInfo(backend, slot, "NVIDIA H200", uid, 150_000_000_000, llc_bytes=60 * 2**20, **info)
-    return DeviceRow(slot, known, "nvidia_h200_sxm", "exact name", None)
+    return DeviceRow(slot, known, "nvidia-h200-sxm", "exact name", None)
 
 
 def run_start(*devices: DeviceRow, **fields: Any) -> RunStart:
@@ -51,7 +51,7 @@ def calibration_case(op: str, regime: Regime = COLD) -> Case:
 def planned(case_: Case | None = None, slot: int = 0, work: Work | None = None) -> PlannedCase:
     case_ = case_ or case()
     if work is None:
-        m = dict(case_.workload.params).get("m", 0)
+        m = int(dict(case_.workload.params).get("m", 0))
         work = Work(2 * m * 4096 * 4096, 2 * (2 * m * 4096 + 4096 * 4096), case_.workload.format, None)
     return PlannedCase(slot, 0, case_, work, 0.004, 3, 2**30, 1.5)
 

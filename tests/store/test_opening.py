@@ -71,9 +71,21 @@ class TestRefused:
 
     @pytest.mark.parametrize(
         "url",
-        ["", ":memory:", "sqlite://", "sqlite:///:memory:", "sqlite:///x.db?mode=ro", "file:x.db?mode=ro", "a\0b", "http//://", "://"],
+        [
+            "",
+            ":memory:",
+            "sqlite://",
+            "sqlite:///:memory:",
+            "sqlite:///x.db?mode=ro",
+            "file:x.db?mode=ro",
+            "a\0b",
+            "http//://",
+            "://",
+        ],
     )
-    def test_what_names_no_file(self, url: str, open_: Callable[[str], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_what_names_no_file(
+        self, url: str, open_: Callable[[str], object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
         monkeypatch.chdir(tmp_path)
         assert "store.url=" in refused(url, open_)
         assert everything_in(tmp_path) == {}
@@ -167,13 +179,10 @@ def test_what_a_killed_writer_left_in_the_log_is_read(store: Path) -> None:
         copy = store.parent / "copy.db"
         for suffix in ("", "-wal"):
             Path(f"{copy}{suffix}").write_bytes(Path(f"{store}{suffix}").read_bytes())
+    with unwritable(copy.parent):  # a log cannot be read where its index cannot be made: said, not passed over
+        message = refused(str(copy), Reader.open)
+        assert str(copy) in message
     assert len(Reader.open(str(copy)).results()) == 2
-    with unwritable(copy.parent):
-        with Reader.open(str(copy)) as reader:
-            try:
-                assert len(reader.results()) == 2
-            except StoreUnusable as error:  # without shared memory beside it, SQLite may not read a log
-                assert "\n" not in str(error)
 
 
 @contextmanager
@@ -246,7 +255,9 @@ def test_a_store_is_written_through_a_log_and_left_without_one(store: Path) -> N
     assert sorted(everything_in(store.parent)) == ["store.db"]
 
 
-def test_on_a_network_file_system_there_is_no_write_ahead_log(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_on_a_network_file_system_there_is_no_write_ahead_log(
+    store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"1 0 8:1 / / rw - ext4 /dev/sda rw\n2 1 0:9 / {store.parent} rw - nfs4 server:/export rw\n")
     monkeypatch.setattr(files, "MOUNTS", mounts)
@@ -283,7 +294,7 @@ def test_the_file_system_of_a_path_is_that_of_the_nearest_latest_mount(path: str
 def test_a_full_disk_is_seen_before_anything_is_written(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9 - 4096, 4096))  # type: ignore[attr-defined]  # noqa: SLF001
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9 - 4096, 4096))
     assert "4096 bytes are free" in refused(str(store))
     assert "4096 bytes are free" in refused(str(store.parent / "new.db"))
     assert sorted(everything_in(store.parent)) == ["store.db"]

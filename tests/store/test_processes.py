@@ -1,11 +1,12 @@
 """Several processes on one store: side by side, killed at any moment, and taking over from each other."""
 
-import os
 import random
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -111,37 +112,27 @@ def test_the_right_to_write_does_not_pass_to_a_child_process(path: Path) -> None
     with Store.open(str(path)) as store:
         run = store.start_run(material.run_start())
         with subprocess.Popen(["sleep", "60"], close_fds=False) as outliving:
-            run._lease.release()  # noqa: SLF001 - as the kernel does when the process dies
+            run._lease.release()  # as the kernel does when the process dies
             with store.resume_run(run.run):
                 pass
             outliving.kill()
 
 
 def test_only_one_of_many_takes_a_run(path: Path) -> None:
-    ready, go = os.pipe(), os.pipe()
-    pids = []
-    for _ in range(6):
-        pid = os.fork()
-        if pid == 0:
-            _try_to_take(path, ready[1], go[0])
-        pids.append(pid)
-    for _ in pids:
-        os.read(ready[0], 1)
-    os.write(go[1], b"x" * len(pids))
-    codes = sorted(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
-    assert codes == [0, 3, 3, 3, 3, 3]
+    racers = [child(path, "take") for _ in range(4)]
+    for racer in racers:
+        assert racer.stdout is not None
+        assert racer.stdout.readline() == "ready\n"
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    said = [racer.stdout.readline().strip() for racer in racers if racer.stdout]
+    winner = racers[said.index("taken")]
+    assert sorted(said) == [f"held by process {winner.pid} on {socket.gethostname()}"] * 3 + ["taken"]
+    for racer in racers:
+        racer.communicate()
     assert lease.holder(path, "race") is None
-
-
-def _try_to_take(path: Path, ready: int, go: int) -> None:
-    os.write(ready, b"x")
-    os.read(go, 1)
-    try:
-        lease.take(path, "race")
-        time.sleep(1.5)
-        os._exit(0)
-    except lease.Held:
-        os._exit(3)
 
 
 def test_asking_who_writes_does_not_stop_a_writer(path: Path) -> None:
@@ -150,8 +141,6 @@ def test_asking_who_writes_does_not_stop_a_writer(path: Path) -> None:
     def ask() -> None:
         while asking:
             lease.holder(path, "asked")
-
-    import threading
 
     thread = threading.Thread(target=ask)
     thread.start()

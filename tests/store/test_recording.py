@@ -75,12 +75,17 @@ def test_a_run_ends_as_it_was_finished(path: str, status: str) -> None:
 
 def test_a_run_that_is_left_by_an_exception_is_interrupted_and_can_go_on(path: str) -> None:
     with Store.open(path) as store:
-        with pytest.raises(KeyboardInterrupt), store.start_run(material.run_start()) as run:
-            run.record(material.record())
-            raise KeyboardInterrupt
+        with pytest.raises(KeyboardInterrupt):
+            _interrupted_run(store)
         assert Reader.open(path).resolve().status == "interrupted"
         with store.resume_run("latest") as again:
             assert again.finished == {(0, material.case().key)}
+
+
+def _interrupted_run(store: Store) -> None:
+    with store.start_run(material.run_start()) as run:
+        run.record(material.record())
+        raise KeyboardInterrupt
 
 
 def test_the_same_attempt_is_never_stored_twice(path: str) -> None:
@@ -159,9 +164,8 @@ def test_registering_the_same_chip_again_adds_nothing(path: str) -> None:
 
 
 def test_a_slot_without_a_device_cannot_be_recorded(path: str) -> None:
-    with Store.open(path) as store, store.start_run(material.run_start()) as run:
-        with pytest.raises(ValueError, match="slot 3"):
-            run.record(material.record(material.planned(slot=3)))
+    with Store.open(path) as store, store.start_run(material.run_start()) as run, pytest.raises(ValueError, match="slot 3"):
+        run.record(material.record(material.planned(slot=3)))
 
 
 def test_two_slots_keep_their_results_apart(path: str) -> None:
@@ -241,10 +245,11 @@ def test_hostile_names_are_only_names(path: str) -> None:
         assert reader.results(**none) == []
 
 
-def test_a_value_too_large_for_the_database_loses_nothing_else(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_too_large_for_the_database_loses_nothing_else(path: str) -> None:
     with Store.open(path) as store, store.start_run(material.run_start()) as run:
         run.record(material.record())
-        driver = store.session._connection.connection.driver_connection  # noqa: SLF001
+        driver = store.session._connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
         driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 50_000)
         with pytest.raises(StoreWriteFailed, match="larger than store"):
             run.log("compiler", "y" * 60_000)

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from suite.errors import StoreUnusable
+from suite.errors import RoofbenchError, StoreUnusable
 from suite.store import maintain, schema, sqlite
 from suite.store.listing import rows_statement
 from suite.store.queries import Reader
@@ -84,7 +84,7 @@ def test_migrations_make_exactly_the_tables_of_the_models(old: Path) -> None:
 
 
 def test_tables_and_queries_can_be_said_to_postgresql() -> None:
-    dialect = postgresql.dialect()
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     for table in Base.metadata.sorted_tables:
         assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=dialect))
         assert all("CREATE INDEX" in str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes)
@@ -158,7 +158,7 @@ def test_runs_that_start_together_share_one_new_store(tmp_path: Path) -> None:
             with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
                 run.record(material.record(material.planned(material.case(number))))
                 run.finish("complete")
-        except Exception as error:  # noqa: BLE001 - handed to the test's own thread
+        except RoofbenchError as error:
             failures.append(error)
 
     threads = [threading.Thread(target=start, args=(number,)) for number in range(4)]

@@ -1,0 +1,132 @@
+"""When the disk is full or the file is gone: one line, everything before intact, and the same case again later."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from suite.errors import RoofbenchError, StoreUnusable, StoreWriteFailed
+from suite.store import maintain
+from suite.store.queries import Reader
+from suite.store.writer import RunWriter, Store
+from tests.store import material
+from tests.store.places import small_disk
+
+
+def record(run: RunWriter, number: int) -> None:
+    run.record(material.record(material.planned(material.case(number))))
+
+
+def until_it_fails(run: RunWriter) -> tuple[int, str]:
+    """Record until that fails; the number of the case that failed, and the message."""
+    for number in range(100_000):
+        try:
+            record(run, number)
+        except StoreWriteFailed as error:
+            return number, str(error)
+    raise AssertionError("the disk never filled")
+
+
+def test_a_full_disk_costs_only_the_case_in_flight(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", "3m") as disk:
+        path, ballast = disk / "s.db", disk / "ballast"
+        with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
+            number, message = until_it_fails(run)
+            assert message == f"no space left for store {path}: free some; what was committed before is intact"
+            assert number > 10
+            reader = Reader.open(str(path))
+            assert len(reader.results()) == number
+            with pytest.raises(StoreWriteFailed):
+                record(run, number)
+            subprocess.run(["mount", "-o", "remount,size=6m", str(disk)], check=True)
+            for again in range(number, number + 20):
+                record(run, again)
+            run.finish("complete")
+        assert len(Reader.open(str(path)).results()) == number + 20
+        assert maintain.check(str(path)) == []
+        ballast.write_bytes(b"x" * (os.statvfs(disk).f_bavail * 4096 - 4096))
+        with pytest.raises(StoreUnusable, match="bytes are free on its disk"):
+            Store.open(str(path))
+        with pytest.raises(StoreUnusable, match="bytes are free on its disk"):
+            Store.open(str(disk / "new.db"))
+        assert len(Reader.open(str(path)).results()) == number + 20
+        with pytest.raises(StoreUnusable, match="bytes are free on its disk"):
+            maintain.vacuum(str(path))
+        assert sorted(entry.name for entry in disk.iterdir()) == ["ballast", "s.db"]
+
+
+def test_a_run_on_a_disk_that_stays_full_ends_in_one_line_and_is_resumed_elsewhere(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", "3m") as disk:
+        path = disk / "s.db"
+        with pytest.raises(StoreWriteFailed, match="no space left"), Store.open(str(path)) as store:
+            _fill(store)
+        (tmp_path / "roomy.db").write_bytes(path.read_bytes())
+        if Path(f"{path}-wal").exists():
+            (tmp_path / "roomy.db-wal").write_bytes(Path(f"{path}-wal").read_bytes())
+    with Store.open(str(tmp_path / "roomy.db")) as store, store.resume_run("latest") as run:
+        finished = len(run.finished)
+        assert finished > 10
+        record(run, finished)
+    assert maintain.check(str(tmp_path / "roomy.db")) == []
+
+
+def _fill(store: Store) -> None:
+    with store.start_run(material.run_start()) as run:
+        for number in range(100_000):
+            record(run, number)
+
+
+def test_a_file_size_limit_ends_a_writer_in_one_line(tmp_path: Path) -> None:
+    """As a quota or ``ulimit -f`` does; needs no rights, so that everyone runs it."""
+    path = tmp_path / "s.db"
+    with Store.open(str(path)):
+        pass
+    command = [sys.executable, "-m", "tests.store.child", "--file-limit", str(2**20), str(path), "new", "5000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    *told, last = done.stdout.splitlines()
+    assert last.startswith(f"StoreWriteFailed: the disk under store {path} failed"), done.stdout[-300:] + done.stderr[-300:]
+    assert "file-size limit" in last
+    assert (done.returncode, done.stderr) == (1, "")
+    assert sorted(row.case_key for row in Reader.open(str(path)).results()) == sorted(told)
+    with Store.open(str(path)) as store, store.resume_run("latest") as run:
+        assert len(run.finished) == len(told)
+        record(run, len(told))
+    assert maintain.check(str(path)) == []
+
+
+def test_a_file_size_limit_refuses_a_new_store_with_nothing_left_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.store.child", "--file-limit", str(50_000), str(tmp_path / "s.db"), "new", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout.startswith("StoreUnusable: ")
+    assert str(tmp_path / "s.db") in done.stdout
+    assert len(done.stdout.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def moved(path: Path) -> None:
+    path.rename(path.with_name("elsewhere.db"))
+
+
+def replaced(path: Path) -> None:
+    path.rename(path.with_name("old.db"))
+    path.write_bytes(path.with_name("old.db").read_bytes())
+
+
+@pytest.mark.parametrize("lose", [removed, moved, replaced])
+def test_a_store_that_is_lost_stops_the_run_instead_of_writing_nowhere(tmp_path: Path, lose: Callable[[Path], None]) -> None:
+    path = tmp_path / "s.db"
+    with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
+        record(run, 0)
+        lose(path)
+        with pytest.raises(StoreWriteFailed, match="was removed or replaced while it was open"):
+            record(run, 1)
+        with pytest.raises(RoofbenchError, match="was removed or replaced"):
+            run.finish("complete")
