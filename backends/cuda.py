@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from backends.failures import classify
 from backends.options import read_options
-from backends.telemetry.none import NoTelemetry
+from backends.telemetry.clocked import ClockedTelemetry
 from backends.telemetry.nvml import DeviceAddress, Nvml, NvmlDevice, load_nvml, nvml_telemetry
 from backends.telemetry.polled import ReadingLost
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
 from suite.case import Case
 from suite.errors import DeviceNotFound, UsageError
 from suite.outcome import Evidence, Outcome
+from suite.telemetry import NoTelemetry
 
 if TYPE_CHECKING:
     from backends.torch.flush import Flush
     from backends.torch.target import Target
+    from backends.triton.device_clock import DeviceClock
 
 OPTIONS: dict[str, Any] = {"sampler": "auto", "flush_factor": 2.0, "telemetry_period_s": 0.02}
 SAMPLERS = ("auto", "graph", "spin")
@@ -109,9 +111,12 @@ class CudaBackend:
 
     def telemetry(self) -> Telemetry:
         device = self._nvml_device(self._selected_info().index)
+        driver: Telemetry
         if isinstance(device, NvmlDevice):
-            return nvml_telemetry(device, self._options["telemetry_period_s"])
-        return NoTelemetry(device)
+            driver = nvml_telemetry(device, self._options["telemetry_period_s"])
+        else:
+            driver = NoTelemetry(device)
+        return driver if self._clock is None else ClockedTelemetry(driver, self._clock)
 
     def memory_free(self) -> int:
         """What the driver can still give, and what torch's allocator holds unused."""
@@ -166,6 +171,15 @@ class CudaBackend:
 
         llc_bytes = self._selected_info().llc_bytes or UNKNOWN_LLC_BYTES
         return Flush(self._selected().device, int(self._options["flush_factor"] * llc_bytes))
+
+    @cached_property
+    def _clock(self) -> "DeviceClock | None":
+        """The device's own cycle counter, read by a Triton kernel; ``None`` where Triton is not installed."""
+        if find_spec("triton") is None:
+            return None
+        from backends.triton.device_clock import DeviceClock
+
+        return DeviceClock(self._selected_info().visible_units or 1)
 
     @cached_property
     def _nvml(self) -> Nvml:

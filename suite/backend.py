@@ -183,9 +183,15 @@ class Telemetry(Protocol):
         """Begin a window."""
         ...
 
+    def mark(self) -> None:
+        """Read the device's own clock in order with the work enqueued: odd marks open a stretch of work, even ones close it."""
+        ...
+
     def stop(self) -> Mapping[str, Channel]:
-        """End the window; channels ``sm_clock``, ``memory_clock`` (Hz), ``power`` (W), ``energy`` (J), ``temperature`` (C),
-        ``throttle`` (bit mask), ``memory_used`` (bytes).  A channel that is not offered says why."""
+        """End the window and return the channels of ``suite.telemetry``; one that is not offered says why.
+
+        ``throttle.<reason>`` channels hold 1 where a reading named the reason, else 0.
+        """
         ...
 
     def now(self, channel: str) -> float | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from suite.backend import DeviceInfo
-from suite.case import Case, Regime, Workload
+from suite.case import Case, Items, Regime, Workload
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
 from suite.hardware.match import match
@@ -24,7 +24,7 @@ from suite.planned import DeviceSlot, PlannedCase
 from suite.roofline import Ceilings, floors_s, ridge_point
 from suite.rows import Calibration
 from suite.settings import MeasureSettings, RunConfig
-from suite.work import Work
+from suite.work import Footprint, Work
 
 COLD = Regime("cold", "sustained", "device")
 WARM = Regime("warm", "sustained", "device")
@@ -106,12 +106,13 @@ def _sweep(config: RunConfig, machines: Sequence[Machine], first_cohort: int) ->
             switches = job.switches(settings, workload)
             groups: dict[Regime, list[PlannedCase]] = defaultdict(list)
             for machine in machines:
-                if _too_long(_floor_s(job.work(workload), machine), config):
+                asked = _asked(job, workload, switches, machine)
+                if _too_long(asked.floor_s, config):
                     continue
                 wants_burst = workload in bursts[machine.slot.slot]
                 for regime, implementation in _variants(config.measure, settings.implementations, wants_burst):
                     case = Case(workload, implementation, machine.slot.backend, regime, switches, job.method_version)
-                    groups[regime].append(_planned(job, case, machine, config.measure))
+                    groups[regime].append(_planned(asked, case, machine, config.measure))
             for group in groups.values():
                 cases += [case._replace(cohort=cohort) for case in group]
                 cohort += 1
@@ -176,16 +177,29 @@ def _calibration(machine: Machine, config: RunConfig) -> Iterator[PlannedCase]:
         for regime in (WARM, CALL) if workload.param("op") == "empty" else (COLD,):
             case = Case(workload, "library", machine.slot.backend, regime, (), job.method_version)
             # The working set is many times the cache, so one set is cold by its size.
-            yield _planned(job, case, machine, config.measure, sets=1)
+            yield _planned(_asked(job, workload, (), machine), case, machine, config.measure, sets=1)
 
 
-def _planned(job: Job, case: Case, machine: Machine, measure: MeasureSettings, sets: int | None = None) -> PlannedCase:
+class _Asked(NamedTuple):
+    """What a workload asks of a machine, the same in every regime; ``floor_s`` is the shortest that a launch can take."""
+
+    work: Work
+    footprint: Footprint
+    tolerance: float
+    floor_s: float | None
+
+
+def _asked(job: Job, workload: Workload, switches: Items, machine: Machine) -> _Asked:
+    work = job.work(workload)
+    return _Asked(work, job.footprint(workload), job.tolerance(workload, switches), _floor_s(work, machine))
+
+
+def _planned(asked: _Asked, case: Case, machine: Machine, measure: MeasureSettings, sets: int | None = None) -> PlannedCase:
     info, limits = machine.slot.info, machine.ceilings
-    footprint, work = job.footprint(case.workload), job.work(case.workload)
     llc_bytes = limits.llc_bytes if limits else None
     if sets is None:
-        sets = rotating_sets(case.regime, footprint, llc_bytes, info.cold_by if info else "rotation")
-    needed = footprint.total_bytes(sets)
+        sets = rotating_sets(case.regime, asked.footprint, llc_bytes, info.cold_by if info else "rotation")
+    needed = asked.footprint.total_bytes(sets)
     verdict, reason = None, ""
     if machine.memory_bytes is not None and needed > machine.memory_bytes:
         verdict = Outcome.OUT_OF_MEMORY
@@ -196,19 +210,19 @@ def _planned(job: Job, case: Case, machine: Machine, measure: MeasureSettings, s
         slot=machine.slot.slot,
         cohort=0,
         case=case,
-        work=work,
-        tolerance=job.tolerance(case.workload, case.switches),
+        work=asked.work,
+        tolerance=asked.tolerance,
         sets=sets,
         memory_bytes=needed,
-        predicted_s=_predicted_s(work, case.regime, machine, measure) if verdict is None else 0.0,
+        predicted_s=_predicted_s(asked.floor_s, case.regime, machine, measure) if verdict is None else 0.0,
         verdict=verdict,
         reason=reason,
     )
 
 
-def _predicted_s(work: Work, regime: Regime, machine: Machine, measure: MeasureSettings) -> float:
+def _predicted_s(floor_s: float | None, regime: Regime, machine: Machine, measure: MeasureSettings) -> float:
     """A rough wall time: enough for a time-left display, never stored."""
-    launch_s = 2 * (_floor_s(work, machine) or 0.0)
+    launch_s = 2 * (floor_s or 0.0)
     if regime.load == "burst":
         idle_s = measure.burst_first_idle_s + (measure.burst_windows - 1) * measure.burst_idle_s
         return SETUP_S + idle_s + measure.burst_windows * max(measure.burst_window_s, 2 * launch_s)

@@ -49,7 +49,6 @@ class MeasureSettings:
     steady_timeout_s: float = 10.0
     verify_tiles: int = 4
     telemetry: bool = True
-    telemetry_period_s: float = 0.02
     deadlines: DeadlineSettings = field(default_factory=DeadlineSettings)
 
     def check(self) -> None:
@@ -57,9 +56,7 @@ class MeasureSettings:
         _positive(
             "measure", self, "target", "min_time_s", "max_time_s", "sample_s", "min_batches", "interleave", "burst_windows"
         )
-        _positive(
-            "measure", self, "burst_window_s", "steady_window_s", "steady_tolerance", "verify_tiles", "telemetry_period_s"
-        )
+        _positive("measure", self, "burst_window_s", "steady_window_s", "steady_tolerance", "verify_tiles")
         _positive("measure.deadlines", self.deadlines, "start_s", "compile_s", "verify_s", "measure_s")
         if self.target >= 1:
             raise UsageError(f"measure.target={self.target} is not below 1; it is a relative half-width, such as 0.005")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from backends.host.processes import run_family
+from backends.telemetry.nvml_reasons import by_reason
 from backends.telemetry.polled import PERIOD_S, EnergyMeter, Gauge, Missing, PolledTelemetry, ReadingLost
 from suite.backend import Fact
 
@@ -149,7 +150,7 @@ def nvml_telemetry(device: NvmlDevice, period_s: float = PERIOD_S) -> PolledTele
         "memory_used": Gauge(device.memory_used_bytes),
     }
     energy = EnergyMeter(device.energy_j, ENERGY_WINDOW_S)
-    return PolledTelemetry(gauges, energy, lambda: other_processes(device), period_s)
+    return PolledTelemetry(gauges, energy, lambda: other_processes(device), period_s, derive=by_reason)
 
 
 def other_processes(device: NvmlDevice) -> int | None:

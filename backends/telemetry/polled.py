@@ -6,18 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from suite.backend import Channel
+from suite.telemetry import POLLED
 
 PERIOD_S = 0.02
 
-# Every channel of the contract that a thread polls, with its unit; energy is read at the window's ends.
-UNITS = {
-    "sm_clock": "Hz",
-    "memory_clock": "Hz",
-    "power": "W",
-    "temperature": "C",
-    "throttle": "mask",
-    "memory_used": "bytes",
-}
+NO_DEVICE_CLOCK = "nothing here counts the device's own cycles"
 
 
 class ReadingLost(Exception):
@@ -78,7 +71,8 @@ class PolledTelemetry:
     """Reads gauges every ``period_s`` off the launching thread.
 
     ``gauges`` may leave channels out; those are unavailable with ``absent`` as the reason.  ``others`` counts
-    processes of other runs on the device; ``on_start`` is called as a window opens.
+    processes of other runs on the device; ``on_start`` is called as a window opens; ``derive`` adds channels that follow
+    from the others.
     """
 
     def __init__(
@@ -89,12 +83,14 @@ class PolledTelemetry:
         period_s: float = PERIOD_S,
         on_start: Callable[[], None] | None = None,
         absent: str = "not offered by this device",
+        derive: Callable[[Mapping[str, Channel]], Mapping[str, Channel]] = dict,
     ) -> None:
-        self._gauges: dict[str, Gauge | Missing] = {name: gauges.get(name, Missing(absent)) for name in UNITS}
+        self._gauges: dict[str, Gauge | Missing] = {name: gauges.get(name, Missing(absent)) for name in POLLED}
         self._energy = energy
         self._others = others
         self._period_s = period_s
         self._on_start = on_start
+        self._derive = derive
         self._series: dict[str, Series] = {}
         self._began_s = 0.0
         self._energy_before: float | str = ""
@@ -118,8 +114,12 @@ class PolledTelemetry:
             self._closing.set()
             self._thread.join()
             self._thread = None
-        channels = {name: series.channel(UNITS[name]) for name, series in self._series.items()}
-        return {**channels, "energy": self._energy_channel()}
+        channels = {name: series.channel(POLLED[name]) for name, series in self._series.items()}
+        clock = Channel("Hz", (), (), NO_DEVICE_CLOCK)
+        return self._derive({**channels, "energy": self._energy_channel(), "device_clock": clock})
+
+    def mark(self) -> None:
+        """Polling counts no cycles; see ``backends.telemetry.clocked``."""
 
     def now(self, channel: str) -> float | None:
         series = self._series.get(channel)

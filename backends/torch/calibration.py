@@ -137,6 +137,9 @@ def _read_set(shape: tuple[int, int], target: Target) -> InputSet:
 
 def _copy_set(shape: tuple[int, int], target: Target) -> InputSet:
     x, y = _array(shape, target), _output(shape, target)
+    if target.kind == "cuda":
+        # In a graph, copy_ becomes a copy node of the driver, which on an H200 moved 2.8 TB/s where a kernel moves 4.3.
+        return InputSet((x,), y, partial(torch.mul, x.data, 1.0, out=y))
     return InputSet((x,), y, partial(y.copy_, x.data))
 
 
@@ -161,7 +164,9 @@ OPERATIONS = {
     "read": Operation(
         1, RowSums(), _read_set, lambda target: "Triton row sums" if _has_triton(target) else "torch.sum by rows"
     ),
-    "copy": Operation(2, Weighted(1.0), _copy_set, lambda target: "Tensor.copy_"),
+    "copy": Operation(
+        2, Weighted(1.0), _copy_set, lambda target: "torch.mul by one" if target.kind == "cuda" else "Tensor.copy_"
+    ),
     "triad": Operation(3, Weighted(1.0, TRIAD_SCALAR), _triad_set, lambda target: "torch.add with alpha"),
     "empty": Operation(
         0, Nothing(), _empty_set, lambda target: "torch.cuda._sleep(0)" if target.kind == "cuda" else "zero_ of nothing"

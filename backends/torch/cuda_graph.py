@@ -27,10 +27,12 @@ EVENT_RESOLUTION_S = 0.5e-6
 class Recording:
     """One captured graph with the pair of events that times it.
 
-    ``inside`` says whether the events are nodes of the graph.
+    ``inside`` says whether the events are nodes of the graph; ``pool`` is memory to share with other graphs that live.
     """
 
-    def __init__(self, kernel: Launchable, order: Sequence[int], capture: "Capture", inside: bool) -> None:
+    def __init__(
+        self, kernel: Launchable, order: Sequence[int], capture: "Capture", inside: bool, pool: Any | None = None
+    ) -> None:
         cuda = capture.cuda
         external = {"external": True} if inside else {}
         self._inside = inside
@@ -38,7 +40,7 @@ class Recording:
         self._end = cuda.Event(enable_timing=True, **external)
         self._done = cuda.Event()
         self._graph = cuda.CUDAGraph()
-        with capture.into(self._graph):
+        with capture.into(self._graph, pool):
             if inside:
                 self._start.record()
             for set_index in order:
@@ -69,28 +71,28 @@ def _capture_stream(cuda: Any) -> Any:
 
 
 class Capture:
-    """Where graphs are captured: a stream beside the default one, and a memory pool that a sampler's graphs share."""
+    """Where graphs are captured: a stream beside the default one."""
 
     def __init__(self, cuda: Any) -> None:
         self.cuda = cuda
         self.stream = _capture_stream(cuda)
-        self.pool = cuda.graph_pool_handle()
 
     @contextmanager
-    def into(self, graph: Any) -> Iterator[None]:
+    def into(self, graph: Any, pool: Any | None) -> Iterator[None]:
         """Capture launches into ``graph``; a capture that fails leaves stream and allocator as they were."""
+        pool = self.cuda.graph_pool_handle() if pool is None else pool
         before = self.cuda.current_stream()
         try:
-            with self.cuda.graph(graph, pool=self.pool, stream=self.stream):
+            with self.cuda.graph(graph, pool=pool, stream=self.stream):
                 yield
         except RuntimeError:
-            # torch returns from a failed capture with the capturing stream current, and (to 2.11 at least) with an
-            # allocator that takes the capture for still under way and then refuses to release memory.
+            # torch returns from a failed capture with the capturing stream current and, where it looks at the error
+            # before it tells its allocator, with one that takes the capture for still under way and keeps all memory.
             self.cuda.set_stream(before)
             end_capture = getattr(torch._C, "_cuda_endAllocateToPool", None)
             if end_capture is not None:
-                with suppress(RuntimeError):  # a later torch has ended it itself
-                    end_capture(self.cuda.current_device(), self.pool)
+                with suppress(RuntimeError):  # it was ended after all
+                    end_capture(self.cuda.current_device(), pool)
             raise
 
     def warm_up(self, kernel: Launchable, sets: int) -> None:
@@ -162,7 +164,8 @@ class GraphSampler:
 def _ring(kernel: Launchable, plan: LaunchPlan, capture: Capture, inside: bool) -> list[Recording]:
     """As many graphs as keep the device busy and let every set be used equally often."""
     length = plan.period * -(-RING // plan.period)
-    return [Recording(kernel, plan.order(sample), capture, inside) for sample in range(length)]
+    pool = capture.cuda.graph_pool_handle()
+    return [Recording(kernel, plan.order(sample), capture, inside, pool) for sample in range(length)]
 
 
 def _events_inside(kernel: Launchable, capture: Capture) -> bool:

@@ -41,7 +41,7 @@ def plan_launches(launch_s: float, sample_s: float, sets: int, limit: int) -> La
     """
     if launch_s >= sample_s:
         return LaunchPlan(1, sets, sets)
-    rotations = max(1, round(min(sample_s / max(launch_s, 1e-9), limit) / sets))
+    rotations = max(1, min(round(sample_s / max(launch_s, 1e-9) / sets), limit // sets))
     return LaunchPlan(rotations * sets, sets, 1)
 
 

@@ -16,7 +16,7 @@ FIELDS = 3  # multiprocessor id, cycles, nanoseconds
 BLOCKS_PER_UNIT = 4
 
 
-@triton.jit  # type: ignore[untyped-decorator]
+@triton.jit
 def _read_clocks(out_ptr):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     unit = tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
     cycles = tl.inline_asm_elementwise("mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1)

@@ -14,7 +14,7 @@ from yaml import YAMLError
 
 from suite.config.check import check
 from suite.config.explain import explain
-from suite.config.overrides import refuse_sweeps, search_path, tidy
+from suite.config.overrides import refuse_sweeps, search_path, take_hardware, tidy
 from suite.config.schema import RunSchema, register
 from suite.config.unknown import no_such_key, refuse_unknown_entries, selected
 from suite.settings import RunConfig
@@ -29,7 +29,8 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConf
     Raises ``UsageError`` for anything that cannot be composed or run: unknown names, wrong types, broken YAML, bad values.
     """
     refuse_sweeps(overrides)
-    return from_composed(compose_node(overrides, config_dir))
+    rest, hardware = take_hardware(tidy(overrides, config_dir))
+    return from_composed(compose_node(rest, config_dir), hardware)
 
 
 def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> DictConfig:
@@ -45,14 +46,17 @@ def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> Di
     return node
 
 
-def from_composed(node: DictConfig) -> RunConfig:
-    """Turn a composed node (with its ``hydra`` branch, or as ``hydra.main`` passes it) into checked plain dataclasses."""
+def from_composed(node: DictConfig, hardware: str | None = None) -> RunConfig:
+    """Turn a composed node (with its ``hydra`` branch, or as ``hydra.main`` passes it) into checked plain dataclasses.
+
+    ``hardware`` is the sheet that was named on the command line and kept from Hydra.
+    """
     choices = (node.hydra if "hydra" in node else HydraConfig.get()).runtime.choices
     try:
         values = _values(node)
     except OmegaConfBaseException as error:
         raise explain(error) from error
-    config = RunConfig(**values, hardware=choices.get("hardware"), experiment=choices.get("experiment") or "")
+    config = RunConfig(**values, hardware=hardware or choices.get("hardware"), experiment=choices.get("experiment") or "")
     check(config)
     return config
 

@@ -12,7 +12,7 @@ CHUNKS_PER_WINDOW = 10  # readings that are averaged in one window of the steady
 BRIEF_SHARE = 0.5  # of a window: what a later round needs to bring back its own load after another kernel's turn
 
 
-def burst_windows(sampler: Sampler, settings: MeasureSettings) -> list[list[int]]:
+def burst_windows(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings) -> list[list[int]]:
     """Take windows of at most ``burst_window_s`` from idle; the first sample of each is dropped.
 
     A sample that is longer than the window makes a window of its own, after the dropped one.
@@ -22,7 +22,9 @@ def burst_windows(sampler: Sampler, settings: MeasureSettings) -> list[list[int]
         time.sleep(settings.burst_first_idle_s if index == 0 else settings.burst_idle_s)
         first = sampler.sample(1)[0]
         left_s = settings.burst_window_s - first * NS
+        telemetry.mark()
         windows.append(list(sampler.sample(max(1, int(left_s / max(first * NS, 1e-9))))))
+        telemetry.mark()
     return windows
 
 

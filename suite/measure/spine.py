@@ -19,6 +19,7 @@ from suite.measure.verify import check, probe
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.settings import MeasureSettings
+from suite.telemetry import NoTelemetry, joined
 
 NS = 1e-9
 SEED_AFTER = 0x5EED  # the second check draws other data than the first
@@ -48,6 +49,7 @@ class Trial:
         self._rule: IntervalRule | None = None
         self._steady: bool | None = None
         self._telemetry: Mapping[str, Channel] = {}
+        self._first_window_s = 0.0
         self._contended: bool | None = None
         self._phases_s: dict[str, float] = {}
         self._phase_began: tuple[str, float] | None = None
@@ -71,18 +73,21 @@ class Trial:
     def measure(self, round_index: int) -> None:
         """Take one round: alone until the stopping rule ends it, or one batch of an alternating measurement."""
         self._enter("measure")
-        telemetry = self._backend.telemetry()
+        began_s = time.monotonic()
+        telemetry = self._backend.telemetry() if self._settings.telemetry else NoTelemetry("measure.telemetry is off")
         if self._case.regime.load == "burst":
             telemetry.start()
-            self._batches += burst_windows(self._ready_sampler(), self._settings)
+            self._batches += burst_windows(self._ready_sampler(), telemetry, self._settings)
         else:
             first = round_index == 0
             self._steady = (
                 settle(self._ready_sampler(), telemetry, self._settings, briefly=not first) and self._steady is not False
             )
             telemetry.start()
+            telemetry.mark()
             self._sample_round()
-        self._telemetry = telemetry.stop()
+            telemetry.mark()
+        self._keep(telemetry.stop(), began_s)
         others = telemetry.other_processes()
         self._contended = None if others is None else bool(others) or bool(self._contended)
         self._leave()
@@ -119,6 +124,12 @@ class Trial:
             self._rule.feed([duration * NS for duration in taken], time.monotonic() - began)
             batch.extend(taken)
         self._batches.append(batch)
+
+    def _keep(self, window: Mapping[str, Channel], began_s: float) -> None:
+        """Join this round's telemetry to that of the rounds before it."""
+        if not self._telemetry:
+            self._first_window_s = began_s
+        self._telemetry = joined(self._telemetry, window, began_s - self._first_window_s)
 
     def _check(self, seed: int, run: Callable[[], None]) -> Check:
         kernel = self._ready_kernel()

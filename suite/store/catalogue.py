@@ -76,8 +76,8 @@ class Catalogue:
         return self._known.get(key) or self._pending.get(key)
 
     def _find(self, connection: Connection, find: Prepared, key: str) -> int | None:
-        found = find.run(connection, {"key": key}).scalar()
-        return None if found is None else self._keep(key, int(found))
+        found = find.run(connection, {"key": key}).fetchone()
+        return None if found is None else self._keep(key, int(found[0]))
 
     def _keep(self, key: str, row_id: int) -> int:
         self._pending[key] = row_id

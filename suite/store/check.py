@@ -1,15 +1,18 @@
 """Whether a store is whole: the file, its references, its blobs, and what one table repeats of another."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, Column, Connection, Engine, Table, Text, cast, func, or_, select
+from sqlalchemy import JSON, Boolean, Connection, Engine, Integer, LargeBinary, func, or_, select, type_coerce
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.types import NullType, TypeEngine
 
 from suite.outcome import Outcome
 from suite.store import sqlite, tables
-from suite.store.columns import load_json
+from suite.store.columns import Count, Finite, SafeText, UtcTime, load_json
 from suite.store.measured import rebuild_samples
 from suite.store.tables import Base
 from suite.store.telemetry import unpack
@@ -32,7 +35,7 @@ class Problem(NamedTuple):
 def problems(path: Path, engine: Engine) -> Iterator[Problem]:
     """Everything that is wrong with a store, as far as it can be read."""
     yield from (Problem("file", text) for text in sqlite.integrity(path))
-    for look in (_lost_references, _doubles, _broken_json, _broken_samples, _broken_telemetry, _contradictions):
+    for look in (_lost_references, _doubles, _misfits, _broken_samples, _broken_telemetry, _contradictions):
         try:
             with sqlite.reading(engine) as connection:
                 yield from look(connection)
@@ -56,20 +59,59 @@ def _doubles(connection: Connection) -> Iterator[Problem]:
         yield Problem("result", f"attempt {row.attempt} at case {row.case_id} of run {row.run_id} is there {row.times} times")
 
 
-def _broken_json(connection: Connection) -> Iterator[Problem]:
+def _misfits(connection: Connection) -> Iterator[Problem]:
+    """Values that no writer puts into their column; SQLite takes anything anywhere."""
     for table in Base.metadata.sorted_tables:
-        for column in table.columns:
-            if isinstance(column.type, JSON):
-                yield from _unparsable(connection, table, column)
+        columns = [(column.name, bool(column.nullable), _reading(column.type)) for column in table.columns]
+        raw = select(*(type_coerce(column, NullType()).label(column.name) for column in table.columns))
+        for row in connection.execute(raw):
+            for value, (name, nullable, read) in zip(row, columns, strict=True):
+                wrong = _why_not(value, nullable, read)
+                if wrong:
+                    yield Problem(f"{table.name} {row[0]}", f"{name}: {wrong}")
 
 
-def _unparsable(connection: Connection, table: Table, column: Column[Any]) -> Iterator[Problem]:
-    key = next(iter(table.primary_key))
-    for row_id, text in connection.execute(select(key, cast(column, Text)).where(column.is_not(None))):
-        try:
-            load_json(text)
-        except (ValueError, TypeError) as error:
-            yield Problem(f"{table.name} {row_id}", f"{column.name} is not JSON: {error}")
+def _why_not(value: Any, nullable: bool, read: Callable[[Any], object]) -> str:
+    if value is None:
+        return "" if nullable else "it is missing"
+    try:
+        read(value)
+    except (ValueError, TypeError, AttributeError) as error:
+        return f"{error}"
+    return ""
+
+
+def _reading(kind: TypeEngine[Any]) -> Callable[[Any], object]:
+    """What raises on a value that the column cannot hold."""
+    for known, read in _READING:
+        if isinstance(kind, known):
+            return read
+    raise AssertionError(f"no column of a store is a {kind!r}")
+
+
+def _read_as(kind: type, *also: type) -> Callable[[Any], object]:
+    def read(value: Any) -> None:
+        if not isinstance(value, (kind, *also)):
+            raise ValueError(f"{str(value)[:40]!r} is not of type {kind.__name__}")
+
+    return read
+
+
+def _read_number(value: Any) -> None:
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{str(value)[:40]!r} is not a finite number")
+
+
+_READING: tuple[tuple[type[TypeEngine[Any]], Callable[[Any], object]], ...] = (
+    (JSON, load_json),
+    (UtcTime, datetime.fromisoformat),
+    (Finite, _read_number),
+    (Count, int),
+    (Boolean, (0, 1).index),
+    (Integer, _read_as(int)),
+    (LargeBinary, _read_as(bytes)),
+    (SafeText, _read_as(str)),
+)
 
 
 def _broken_samples(connection: Connection) -> Iterator[Problem]:

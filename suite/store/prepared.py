@@ -8,7 +8,9 @@ runs them; transactions and errors stay SQLAlchemy's.
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, CursorResult, Dialect, Insert, Select, Table, insert
+from sqlalchemy import Connection, Dialect, Insert, Select, Table, insert
+from sqlalchemy.engine.interfaces import DBAPICursor
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import TypeEngine
 
 
@@ -16,6 +18,10 @@ class _Compiled(NamedTuple):
     sql: str
     positional: bool
     parameters: tuple[tuple[str, Callable[[Any], Any] | None], ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.parameters]
 
 
 class Prepared:
@@ -26,14 +32,21 @@ class Prepared:
         self._types = types
         self._compiled: dict[str, _Compiled] = {}
 
-    def run(self, connection: Connection, values: Mapping[str, Any]) -> CursorResult[Any]:
-        """Run the statement; ``ValueError`` for a value that its column refuses, ``KeyError`` for one that is missing."""
+    def run(self, connection: Connection, values: Mapping[str, Any]) -> DBAPICursor:
+        """Run the statement in the connection's transaction and give the driver's cursor.
+
+        ``ValueError`` for a value that its column refuses, ``KeyError`` for one that is missing, and of the database's
+        errors SQLAlchemy's ``DBAPIError``.
+        """
         compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
         converted = [convert(values[name]) if convert else values[name] for name, convert in compiled.parameters]
-        if compiled.positional:
-            return connection.exec_driver_sql(compiled.sql, tuple(converted))
-        names = [name for name, _ in compiled.parameters]
-        return connection.exec_driver_sql(compiled.sql, dict(zip(names, converted, strict=True)))
+        parameters = converted if compiled.positional else dict(zip(compiled.names, converted, strict=True))
+        cursor = connection.connection.cursor()
+        try:
+            cursor.execute(compiled.sql, parameters)
+        except connection.dialect.loaded_dbapi.Error as error:
+            raise _wrapped(error, connection.dialect, compiled.sql) from error
+        return cursor
 
     def _compile(self, dialect: Dialect) -> _Compiled:
         text = self._statement.compile(dialect=dialect, column_keys=list(self._types))
@@ -48,6 +61,10 @@ def prepared_insert(table: Table) -> Prepared:
     return Prepared(insert(table), {column.name: column.type for column in table.columns if column.name != "id"})
 
 
-def new_id(result: CursorResult[Any]) -> int:
+def new_id(cursor: DBAPICursor) -> int:
     """The ``id`` that the row just inserted was given."""
-    return int(result.lastrowid)
+    return int(cursor.lastrowid)
+
+
+def _wrapped(error: Exception, dialect: Dialect, sql: str) -> BaseException:
+    return DBAPIError.instance(sql, None, error, dialect.loaded_dbapi.Error, dialect=dialect)

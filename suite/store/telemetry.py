@@ -26,7 +26,7 @@ def pack(channels: Mapping[str, Channel]) -> bytes:
     heads = [[name, c.unit, c.unavailable, place(c.times_s), place(c.values)] for name, c in channels.items()]
     lengths = [len(packed) // _DOUBLE_BYTES for packed in series]
     head = json.dumps([heads, lengths], separators=(",", ":")).encode()
-    return zlib.compress(_LENGTH.pack(len(head)) + head + _shuffle(b"".join(series)), level=3)
+    return zlib.compress(_LENGTH.pack(len(head)) + head + _shuffle(b"".join(series)), level=1)
 
 
 def unpack(blob: bytes) -> dict[str, Channel]:

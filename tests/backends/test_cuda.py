@@ -450,6 +450,21 @@ class TestTelemetry:
         mean_w = sum(power.values) / len(power.values)
         assert energy.values[1] / energy.times_s[1] == pytest.approx(mean_w, rel=0.2)
 
+    def test_the_device_counts_its_own_clock(self, backend: CudaBackend) -> None:
+        case = on_cuda("bf16", 4096, 4096, 4096, regime=WARM)
+        sampler = graph_of(backend, prepared(backend, case, 1), case)
+        telemetry = backend.telemetry()
+        telemetry.start()
+        for _ in range(2):
+            telemetry.mark()
+            sampler.sample(50)
+            telemetry.mark()
+        channel = telemetry.stop()["device_clock"]
+        limit_hz = backend.devices()[0].max_clock_hz or 0.0
+        print("device clock (MHz):", [round(hz / 1e6) for hz in channel.values])
+        assert len(channel.values) == 2
+        assert all(0.3 * limit_hz < hz <= 1.01 * limit_hz for hz in channel.values)
+
     def test_a_short_window_has_no_energy(self, backend: CudaBackend) -> None:
         telemetry = backend.telemetry()
         telemetry.start()

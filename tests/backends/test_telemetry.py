@@ -11,11 +11,11 @@ import pytest
 
 from backends.host.cpuinfo import Clock, Processors
 from backends.telemetry.host import Rapl, cpu_telemetry
-from backends.telemetry.none import NoTelemetry
 from backends.telemetry.nvml import DeviceAddress, NvmlDevice, nvml_telemetry, other_processes
-from backends.telemetry.polled import UNITS, EnergyMeter, Gauge, Missing, PolledTelemetry, ReadingLost
+from backends.telemetry.polled import EnergyMeter, Gauge, Missing, PolledTelemetry, ReadingLost
+from suite.telemetry import UNITS, NoTelemetry
 
-CHANNELS = {*UNITS, "energy"}
+CHANNELS = set(UNITS)
 
 
 NO_COUNTER = Missing("no counter")
@@ -202,6 +202,8 @@ def test_nvml_channels_in_units() -> None:
     time.sleep(0.02)
     channels = telemetry.stop()
     latest = {name: channel.values[-1] for name, channel in channels.items() if channel.values}
+    reasons = {name: latest.pop(name) for name in tuple(latest) if name.startswith("throttle.")}
+    assert {name for name, held in reasons.items() if held} == {"throttle.sw_power_cap"}
     assert latest == {
         "sm_clock": 1755e6,
         "memory_clock": 3201e6,

@@ -210,6 +210,9 @@ class FakeTelemetry:
     def start(self) -> None:
         self._began_ns = self._clock.now_ns
 
+    def mark(self) -> None:
+        """A scripted clock needs no reading."""
+
     def stop(self) -> Mapping[str, Channel]:
         ends_s = (self._clock.now_ns - self._began_ns) * 1e-9
         return {

@@ -99,9 +99,13 @@ class ScriptedTelemetry:
     def __init__(self, clock: Clock, sm_clock: Callable[[float], float | None], others: int | None = 0) -> None:
         self.clock, self.sm_clock, self.others = clock, sm_clock, others
         self.windows = 0
+        self.marks = 0
 
     def start(self) -> None:
         self.windows += 1
+
+    def mark(self) -> None:
+        self.marks += 1
 
     def stop(self) -> Mapping[str, Channel]:
         return {"power": Channel("W", (0.0,), (100.0,))}

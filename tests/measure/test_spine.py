@@ -152,3 +152,19 @@ def test_long_recordings_are_thinned_but_counted_exactly(clock):
     assert len(result.samples.durations_ns) <= 4096
     assert result.samples.min_ns == 7_000
     assert result.samples.sum_ns == pytest.approx(result.samples.count * 10_000, abs=3_000)
+
+
+def test_the_device_clock_is_read_around_the_timed_work_only(clock):
+    sustained, burst = Rig(clock), Rig(clock, load="burst")
+    sustained.run()
+    burst.run()
+    assert sustained.telemetry.marks == 2
+    assert burst.telemetry.marks == 10
+
+
+def test_telemetry_can_be_left_off(clock):
+    rig = Rig(clock)
+    rig.trial._settings.telemetry = False
+    result = rig.run()
+    assert rig.telemetry.windows == 0
+    assert {channel.unavailable for channel in result.telemetry.values()} == {"measure.telemetry is off"}
