@@ -72,7 +72,7 @@ class Operand:
 
     def scaled(self, product: torch.Tensor) -> torch.Tensor:
         """A float64 product with the stored numbers, times the scale they carry."""
-        return product if self.scale is None else product * self.scale.to(torch.float64)
+        return product if self.scale is None else product * self.scale.to(product)
 
 
 def mixed_seed(seed: int, *streams: int) -> int:

@@ -21,8 +21,6 @@ from suite.case import Case, Workload
 from suite.errors import nearest
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
-# A block of K in float64 references: 64 MiB for a tile 512 high.
-K_BLOCK = 1 << 14
 
 
 class Sizes(NamedTuple):
@@ -64,19 +62,19 @@ def _transposed(data: torch.Tensor) -> torch.Tensor:
 
 
 class Product:
-    """The float64 product of the operands as stored, in blocks of K so that no operand is copied whole."""
+    """The float64 product of the operands as stored.
+
+    Tiles are multiplied on the host: what judges a device's matrix product must not be another of its matrix products.
+    """
 
     def __init__(self, layout: str) -> None:
         self._layout = layout
 
     def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> torch.Tensor:
         a, b = operands
-        a_mk = a_view(a.data, self._layout)[row : row + rows]
-        b_kn = b_view(b.data, self._layout)[:, column : column + columns]
-        total = torch.zeros(a_mk.shape[0], b_kn.shape[1], dtype=torch.float64, device=a_mk.device)
-        for a_part, b_part in zip(a_mk.split(K_BLOCK, dim=1), b_kn.split(K_BLOCK, dim=0), strict=True):
-            total.addmm_(a_part.to(torch.float64), b_part.to(torch.float64))
-        return b.scaled(a.scaled(total))
+        a_mk = a_view(a.data, self._layout)[row : row + rows].to(torch.float64).cpu()
+        b_kn = b_view(b.data, self._layout)[:, column : column + columns].to(torch.float64).cpu()
+        return b.scaled(a.scaled(a_mk @ b_kn))
 
     def project(self, operands: Sequence[Operand], vector: torch.Tensor) -> torch.Tensor:
         a, b = operands

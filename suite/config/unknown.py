@@ -50,8 +50,8 @@ def no_such_key(full_key: str, holder: type | None = None) -> UsageError:
     path, _, leaf = full_key.rpartition(".")
     if path in ENTRIES:
         return _no_such_entry(path, leaf)
-    if path.endswith("options"):
-        return UsageError(f"{path} has no '{leaf}' yet; options are free, add it with +{full_key}=VALUE")
+    if "options" in path.split("."):
+        return UsageError(f"{path} has no '{leaf}' yet; options are free, add it with ++{full_key}=VALUE")
     if is_dataclass(holder) and path:
         return UsageError(f"unknown key '{full_key}'{nearest(leaf, [field.name for field in fields(holder)])}")
     return UsageError(f"unknown key '{full_key}'{_anywhere(full_key)}")

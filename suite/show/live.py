@@ -43,6 +43,8 @@ class Live:
         """What stands on the screen now; called by rich's own thread."""
         tally = self._tally
         head = Table.grid(padding=(0, 1))
+        for _ in range(3):
+            head.add_column(no_wrap=True)
         left = f"about {span(tally.left_s)} left" if tally.left_s is not None else ""
         head.add_row(f"{tally.done}/{tally.total}", ProgressBar(tally.total or 1, tally.done, width=32), left)
         lines = [_cropped(self._current(phase)) for _, phase in sorted(tally.current.items())]

@@ -84,8 +84,7 @@ def check(url: str) -> list[Problem]:
     """
     path = locate(url)
     refuse_irregular(path)
-    if path.exists():
-        sqlite.at_rest(path)
+    sqlite.recover(path)
     schema.refuse_unreadable(path)
     return list(problems(path, sqlite.reader_engine(path)))
 

@@ -1,6 +1,7 @@
 """Writing one run: every call is one commit, so that a kill loses at most the case in flight."""
 
 import hashlib
+import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,7 +13,7 @@ from typing import Any, Self
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
-from suite.errors import StoreWriteFailed
+from suite.errors import RoofbenchError, StoreWriteFailed
 from suite.measurement import Measurement
 from suite.outcome import Evidence, Outcome
 from suite.planned import PlannedCase
@@ -61,7 +62,7 @@ class RunWriter:
     """The one writer of a run, made by ``Store.start_run`` and ``Store.resume_run``; usable from several threads.
 
     ``run`` is the run's id and ``config`` its resolved configuration.  Leaving it as a context without ``finish`` marks the
-    run ``interrupted``.
+    run ``interrupted``, or ``failed`` for an exception that is no one's wish and nobody's mistake in using roofbench.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class RunWriter:
         self._run_id = run_id
         self._standing = standing
         self._catalogue = Catalogue()
+        self._recording = threading.Lock()  # what the catalogue holds as pending belongs to one commit
         self._open = True
         self.run = run
         self.config = config
@@ -151,8 +153,12 @@ class RunWriter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._open:
             return
+        stopped = kind is None or issubclass(kind, KeyboardInterrupt | RoofbenchError)
         with suppress(StoreWriteFailed):  # what went wrong first is what the user must read
-            self.finish("interrupted", f"{kind.__name__}: {error}" if kind else "ended before all cases were measured")
+            self.finish(
+                "interrupted" if stopped else "failed",
+                f"{kind.__name__}: {error}" if kind else "ended before all cases were measured",
+            )
 
     def _commit(self, record: Record, key: str, columns: dict[str, Any]) -> ResultRow:
         with self._committing() as connection:
@@ -163,13 +169,14 @@ class RunWriter:
 
     @contextmanager
     def _committing(self) -> Iterator[Connection]:
-        try:
-            with self._session.transaction() as connection:
-                yield connection
-        except BaseException:
-            self._catalogue.rolled_back()
-            raise
-        self._catalogue.committed()
+        with self._recording:
+            try:
+                with self._session.transaction() as connection:
+                    yield connection
+            except BaseException:
+                self._catalogue.rolled_back()
+                raise
+            self._catalogue.committed()
 
     def _columns(self, record: Record) -> dict[str, Any]:
         planned, work = record.planned, record.planned.work

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, func, select
 
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
+from suite.hardware.spec import HardwareSpec
 from suite.outcome import Evidence, Outcome
 from suite.roofline import Ceilings, EmpiricalRoofs, empirical_fraction, in_cache
 from suite.rows import Calibration, DeviceRow
@@ -119,7 +120,7 @@ def _look_up(connection: Connection, evidence: Evidence, uid: str) -> _Seen:
 
 def _llc_bytes(device: DeviceRow) -> int | None:
     sheet = None
-    if device.info.backend == "rocm" and device.hardware:  # only there is the sheet asked (see Ceilings)
+    if device.info.backend == "rocm":  # only there is the sheet asked (see Ceilings)
         with suppress(UsageError):  # a sheet of the user's own that is not here
-            sheet = load(device.hardware)
+            sheet = HardwareSpec.from_json(device.spec) if device.spec else load(device.hardware) if device.hardware else None
     return Ceilings(device.info, sheet).llc_bytes

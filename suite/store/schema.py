@@ -142,7 +142,9 @@ def _upgrade(path: Path, busy_timeout_s: float) -> Upgrade:
             return Upgrade(found.revision, LINEAGE[-1], None)  # another process was faster
         backup = _free_name(path, found.revision)
         sqlite.back_up(path, backup)
-        _migrate_if(connection, "older")
+        migrate(connection)
+        if lost := sqlite.lost_references(connection):
+            raise StoreUnusable(f"store {shown(path)} cannot be upgraded: {lost} rows would lose what they refer to")
     return Upgrade(found.revision, LINEAGE[-1], backup)
 
 

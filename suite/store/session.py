@@ -44,15 +44,18 @@ class Session:
         """Close the file and leave it whole and at rest when nobody else has it open."""
         self._connection.close()
         self._engine.dispose()
-        sqlite.at_rest(self.path)
+        if self._is_there():  # what lies there now may be another's
+            sqlite.at_rest(self.path)
 
     def _refuse_lost_file(self, failure: type[RoofbenchError]) -> None:
         # SQLite would go on writing into a file that has no name any more.
-        try:
-            there = os.path.samestat(self._file, self.path.stat())
-        except OSError:
-            there = False
-        if not there:
+        if not self._is_there():
             raise failure(
                 f"store {shown(self.path)} was removed or replaced while it was open: put it back, or start a new run"
             )
+
+    def _is_there(self) -> bool:
+        try:
+            return os.path.samestat(self._file, self.path.stat())
+        except OSError:
+            return False

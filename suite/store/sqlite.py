@@ -94,6 +94,18 @@ def at_rest(path: Path) -> None:
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
+def recover(path: Path) -> None:
+    """Let SQLite finish or take back what a killed writer left in a log or journal, where the file may be written."""
+    if unfinished(path):
+        with suppress(sqlite3.Error), _closing(connect(path, "mode=rw", CLOSING_TIMEOUT_S)) as connection:
+            connection.execute("PRAGMA schema_version").fetchall()
+
+
+def lost_references(connection: Connection) -> int:
+    """How many rows refer to one that is not there, inside the connection's transaction."""
+    return len(connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall())
+
+
 @contextmanager
 def writing(connection: Connection) -> Iterator[None]:
     """A transaction that holds the write lock from its start: one that read first could not get it any more."""
@@ -169,7 +181,7 @@ def _closing(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
 
 
 def _looking_options(path: Path) -> str:
-    return "mode=ro" if _unfinished(path) else "mode=ro&immutable=1"
+    return "mode=ro" if unfinished(path) else "mode=ro&immutable=1"
 
 
 def _reading_options(path: Path) -> str:
@@ -177,7 +189,7 @@ def _reading_options(path: Path) -> str:
     return "mode=ro" if os.access(path.parent, os.W_OK) else _looking_options(path)
 
 
-def _unfinished(path: Path) -> bool:
+def unfinished(path: Path) -> bool:
     """Whether a log or a journal beside the file holds part of its content."""
     return any(_size(Path(f"{path}{suffix}")) for suffix in ("-wal", "-journal"))
 

@@ -106,7 +106,10 @@ def not_a_number(kernel: TorchKernel, set_index: int) -> None:
     """One element, far from the corner that is always sampled, is NaN."""
     output = kernel.input_sets[set_index].output
     kernel.enqueue(set_index)
-    output[output.shape[0] // 2, output.shape[1] // 3] = float("nan") if output.dtype.is_floating_point else WRONG_INTEGER
+    value = float("nan") if output.dtype.is_floating_point else WRONG_INTEGER
+    output[output.shape[0] // 2, output.shape[1] // 3].fill_(
+        value
+    )  # a value assigned would be a copy from the host: no graph takes it
 
 
 def planted(launch: Callable[[TorchKernel, int], None]) -> Callable[[TorchKernel], BuggyKernel]:

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +137,7 @@ def test_every_device_runs_every_case(tmp_path: Path) -> None:
 
 
 def test_cases_that_ended_badly_show_in_the_exit_status(tmp_path: Path) -> None:
-    said = roofbench(tmp_path, "run", *FAKE, "+backends.fake.options.faults.bf16=wrong")
+    said = roofbench(tmp_path, "run", *FAKE, "++backends.fake.options.faults={64x64x64:wrong}")
     assert said.status == 3
     ended = [row["outcome"] for row in results(tmp_path) if row["job"] == "gemm"]
     assert ended == ["incorrect", "incorrect"]
@@ -180,10 +179,13 @@ def test_max_time_s_ends_a_run_politely(tmp_path: Path) -> None:
     said = roofbench(tmp_path, "run", *LONG, "max_time_s=1.5")
     assert said.status == 0, said.err
     assert "max_time_s=1.5 reached" in said.out
-    began = time.monotonic()
-    assert roofbench(tmp_path, "run", "resume=latest").status == 0
-    assert time.monotonic() - began < 60
-    assert len(results(tmp_path)) == 13
+    slices = 1
+    while len(results(tmp_path)) < 13:
+        assert slices < 8
+        assert roofbench(tmp_path, "run", "resume=latest").status == 0
+        slices += 1
+    assert slices > 1
+    assert roofbench(tmp_path, "run", "resume=latest").status == 2
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ CASES = [
     ("backends.cpu.options.x=1", "backends.cpu is set but backend 'cpu' is not selected; add it with backend=cpu"),
     (
         "backends.auto.options.x=1",
-        "backends.auto.options has no 'x' yet; options are free, add it with +backends.auto.options.x=VALUE",
+        "backends.auto.options has no 'x' yet; options are free, add it with ++backends.auto.options.x=VALUE",
     ),
     ("jobs.gemm=3", "jobs.gemm=3 is one value where settings are expected; write jobs.gemm.KEY=VALUE"),
     # Selections that leave nothing, or contradict themselves.

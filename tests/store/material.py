@@ -19,7 +19,7 @@ START = datetime(2026, 11, 29, 18, 30, tzinfo=UTC)
 
 def device(slot: int = 0, uid: str = "a1b2", backend: str = "cuda", **info: Any) -> DeviceRow:
     known = DeviceInfo(backend, slot, "NVIDIA H200", uid, 150_000_000_000, llc_bytes=60 * 2**20, **info)
-    return DeviceRow(slot, known, "nvidia-h200-sxm", "exact name", None)
+    return DeviceRow(slot, known, "nvidia-h200-sxm5-141gb", "exact name", None)
 
 
 def run_start(*devices: DeviceRow, **fields: Any) -> RunStart:

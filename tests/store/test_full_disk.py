@@ -1,6 +1,7 @@
 """When the disk is full or the file is gone: one line, everything before intact, and the same case again later."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,3 +131,15 @@ def test_a_store_that_is_lost_stops_the_run_instead_of_writing_nowhere(tmp_path:
             record(run, 1)
         with pytest.raises(RoofbenchError, match="was removed or replaced"):
             run.finish("complete")
+
+
+def test_closing_leaves_alone_what_took_the_stores_place(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store.open(str(path)):
+        path.rename(tmp_path / "old.db")
+        connection = sqlite3.connect(path)
+        connection.execute("pragma journal_mode=wal")
+        connection.execute("create table theirs (a)")
+        connection.close()
+        theirs = path.read_bytes()
+    assert path.read_bytes() == theirs

@@ -251,6 +251,22 @@ def test_check_finds_what_is_there_twice(here: Path) -> None:
     assert any("is there 2 times" in problem.what for problem in maintain.check(str(here)))
 
 
+def test_check_takes_back_what_a_killed_writer_left_half_written(here: Path, there: Path) -> None:
+    run = filled(here, range(60))
+    connection = sqlite3.connect(here, isolation_level=None)
+    connection.execute("pragma cache_size=2")  # so that pages reach the file before the commit
+    connection.execute("begin immediate")
+    connection.execute("update result set reason = hex(randomblob(500))")
+    for suffix in ("", "-journal"):
+        Path(f"{there}{suffix}").write_bytes(Path(f"{here}{suffix}").read_bytes())
+    connection.close()
+    assert there.read_bytes() != here.read_bytes()
+    with pytest.raises(StoreUnusable, match=r"left in the middle of a write: `roofbench store check`"):
+        Reader.open(str(there)).results()
+    assert maintain.check(str(there)) == []
+    assert details(there, run) == details(here, run)
+
+
 class TestRebuild:
     def test_only_summaries_of_other_formulas_are_derived_anew(self, here: Path) -> None:
         run = filled(here, range(5))

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -198,9 +199,8 @@ def test_what_is_simulated_is_compared_among_itself_and_the_rest_with_nothing(pa
     )
     reader = Reader.open(path)
     simulated = reader.results(evidence="simulated", job="gemm")
-    assert [row.fractions.empirical for row in simulated] == [
-        pytest.approx(1e14 / (row.arithmetic_intensity * 1e9)) for row in simulated[:1]
-    ] + [pytest.approx(4e14 / (simulated[1].arithmetic_intensity * 1e9))]
+    roof = 1e9 * simulated[0].arithmetic_intensity, 1e9 * simulated[1].arithmetic_intensity
+    assert [row.fractions.empirical for row in simulated] == [pytest.approx(1e14 / roof[0]), pytest.approx(4e14 / roof[1])]
     assert empirical(reader.results(evidence=["measured", "imported"])) == {2: 1.0, 3: None, 4: None}
     assert reader.empirical_roofs(Evidence.SIMULATED) == {("a1b2", "bf16", "sustained"): 4e14}
     assert reader.calibration("a1b2") == Calibration()
@@ -230,9 +230,7 @@ def test_the_calibration_is_the_latest_of_the_device(path: str) -> None:
 def test_on_rocm_the_cache_is_the_sheets_when_that_is_larger(path: str) -> None:
     """The runtime reports one die's 4 MB of L2; 36 MB sit in the Infinity Cache that the sheet declares."""
     device = material.device(backend="rocm")
-    small = type(device)(
-        0, type(device.info)(**{**device.info.to_json(), "isa": (), "llc_bytes": 4 * 2**20}), "amd-mi300x", "", None
-    )
+    small = replace(device, info=replace(device.info, llc_bytes=4 * 2**20), hardware="amd-mi300x")
     run_of(
         path,
         calibration("read", 1e12),

@@ -73,19 +73,23 @@ def test_a_run_ends_as_it_was_finished(path: str, status: str) -> None:
     assert info.finished_at is not None
 
 
-def test_a_run_that_is_left_by_an_exception_is_interrupted_and_can_go_on(path: str) -> None:
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(KeyboardInterrupt(), "interrupted"), (StoreWriteFailed("disk"), "interrupted"), (RuntimeError("bug"), "failed")],
+)
+def test_a_run_that_is_left_by_an_exception_says_so_and_can_go_on(path: str, error: BaseException, status: str) -> None:
     with Store.open(path) as store:
-        with pytest.raises(KeyboardInterrupt):
-            _interrupted_run(store)
-        assert Reader.open(path).resolve().status == "interrupted"
+        with pytest.raises(type(error)):
+            _broken_run(store, error)
+        assert Reader.open(path).resolve().status == status
         with store.resume_run("latest") as again:
             assert again.finished == {(0, material.case().key)}
 
 
-def _interrupted_run(store: Store) -> None:
+def _broken_run(store: Store, error: BaseException) -> None:
     with store.start_run(material.run_start()) as run:
         run.record(material.record())
-        raise KeyboardInterrupt
+        raise error
 
 
 def test_the_same_attempt_is_never_stored_twice(path: str) -> None:

@@ -130,6 +130,15 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(old: Path, monkeypatc
     assert (old.parent / "store.db.bak-0001").stat().st_size == len(content)
 
 
+def test_a_migration_that_would_lose_rows_is_taken_back(old: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with monkeypatch.context() as later:
+        later_version(later, tmp_path, then='op.execute("delete from device")')
+        with pytest.raises(StoreUnusable, match="rows would lose what they refer to"):
+            Store.open(str(old))
+    assert query(old, "select version_num from alembic_version") == [("0001",)]
+    assert query(old, "select count(*) from device") == [(1,)]
+
+
 def test_a_second_copy_does_not_overwrite_the_first(old: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (old.parent / "store.db.bak-0001").write_text("precious")
     later_version(monkeypatch, tmp_path)

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,21 +73,18 @@ def test_a_run_in_a_store_of_100_000_is_shown_in_two_seconds_with_pythons_start(
 def test_no_question_of_a_command_reads_the_whole_store(big: Path) -> None:
     """What a command asks at once, over all 100,000 results: fractions of a second each."""
     reader = Reader.open(str(big))
-    questions = {
+    workload_key = reader.results(limit=1)[0].workload_key
+    questions: dict[str, Callable[[], object]] = {
         "runs": reader.runs,
         "roofs": reader.empirical_roofs,
         "calibration": lambda: reader.calibration("uid0003"),
         "latest rows": lambda: reader.results(newest_first=True, limit=100),
         "rows of a format": lambda: reader.results(format="bf16", limit=100),
         "rows of a device": lambda: reader.results(device_uid="uid0003", limit=100),
-        "rows of a workload": lambda: reader.results(workload_key=material_key(reader)),
+        "rows of a workload": lambda: reader.results(workload_key=workload_key),
         "detail": lambda: reader.detail(77_777),
     }
     for name, ask in questions.items():
         began_s = time.process_time()
         assert ask() or name == "calibration"
         assert time.process_time() - began_s < 0.5, name
-
-
-def material_key(reader: Reader) -> str:
-    return reader.results(limit=1)[0].workload_key

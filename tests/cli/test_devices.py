@@ -1,0 +1,103 @@
+"""From what is asked for to the devices that are here."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite import devices
+from suite.backend import DeviceInfo
+from suite.config import compose
+from suite.devices import ask_backend, choose, resolve
+from suite.errors import DeviceNotFound, UsageError
+from suite.probe import ProbeResult
+
+
+def info(index: int, name: str = "NVIDIA H200", partition: str | None = None) -> DeviceInfo:
+    return DeviceInfo("cuda", index, name, f"uid{index}", 2**30, partition=partition)
+
+
+class Machine:
+    """Answers for backends by the class that was asked; remembers the questions."""
+
+    def __init__(self, **answers: ProbeResult) -> None:
+        self.answers = answers
+        self.asked: list[str] = []
+
+    def __call__(self, target: str, options: Mapping[str, Any]) -> ProbeResult:
+        name = target.partition(":")[0].removeprefix("backends.")
+        self.asked.append(name)
+        return self.answers.get(name, ProbeResult(()))
+
+
+GPUS = ProbeResult((info(0), info(1)))
+CORES = ProbeResult((DeviceInfo("cpu", 0, "Two cores", "c", 2**30),))
+
+
+def test_auto_takes_the_first_backend_with_a_device_and_asks_no_further() -> None:
+    machine = Machine(rocm=ProbeResult((info(0, "AMD Instinct MI300X"),)), cpu=CORES)
+    found = resolve(compose([]), machine)
+    assert list(found.config.backends) == ["rocm"]
+    assert [slot.info.name for slot in found.slots if slot.info] == ["AMD Instinct MI300X"]
+    assert machine.asked == ["cuda", "rocm"]
+
+
+def test_auto_ends_at_the_cpu_and_says_why_when_nothing_is_there() -> None:
+    assert list(resolve(compose([]), Machine(cpu=CORES)).config.backends) == ["cpu"]
+    with pytest.raises(DeviceNotFound) as refused:
+        resolve(compose([]), Machine(cuda=ProbeResult((), "the driver is too old")))
+    assert str(refused.value) == (
+        "no backend finds a device (cuda: the driver is too old; rocm: it finds no device; xla: it finds no device; "
+        "cpu: it finds no device); `roofbench devices` lists what there is"
+    )
+
+
+def test_an_accelerator_that_is_passed_over_is_worth_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = tmp_path / "nvidiactl"
+    monkeypatch.setitem(devices.DEVICE_NODES, "cuda", node)
+    monkeypatch.setitem(devices.DEVICE_NODES, "rocm", tmp_path / "kfd")
+    machine = Machine(cuda=ProbeResult((), "torch has no CUDA"), cpu=CORES)
+    assert resolve(compose([]), machine).notes == ()
+    node.touch()
+    assert resolve(compose([]), machine).notes == (
+        f"{node} is here but backend cuda cannot use it, so another device is measured: torch has no CUDA",
+    )
+
+
+def test_named_backends_each_need_a_device() -> None:
+    slots = resolve(compose(["backend=[cpu,cuda]"]), Machine(cuda=GPUS, cpu=CORES)).slots
+    assert [(slot.slot, slot.backend) for slot in slots] == [(0, "cpu"), (1, "cuda")]
+    with pytest.raises(DeviceNotFound, match=r"^no device for backend 'cuda': it finds none; "):
+        resolve(compose(["backend=[cpu,cuda]"]), Machine(cpu=CORES))
+
+
+@pytest.mark.parametrize(("wanted", "indices"), [(0, [0]), (1, [1]), ([1, 0], [1, 0]), ("all", [0, 1])])
+def test_devices_are_chosen_by_index_in_the_order_given(wanted: Any, indices: list[int]) -> None:
+    assert [each.index for each in choose(GPUS.devices, wanted, "cuda")] == indices
+
+
+PARTS = (info(0, "NVIDIA H200", "MIG 1g.18gb"), info(1, "NVIDIA H200", "MIG 3g.71gb"), info(2, "NVIDIA H200", "MIG 3g.71gb"))
+
+
+@pytest.mark.parametrize("wanted", ["MIG 1g.18gb", "MIG-1g.18gb", "mig 1g.18gb", " MIG 1g.18gb"])
+def test_a_partition_is_named_as_people_write_it(wanted: str) -> None:
+    assert choose(PARTS, wanted, "cuda") == [PARTS[0]]
+
+
+def test_a_name_that_fits_several_or_none_lists_what_there_is() -> None:
+    with pytest.raises(UsageError, match=r"fits several devices of backend 'cuda'; choose by index: 1, 2$"):
+        choose(PARTS, "MIG 3g.71gb", "cuda")
+    with pytest.raises(DeviceNotFound, match=r"device=MIG 7g is not among .* \(MIG 1g\.18gb, MIG 3g\.71gb\)"):
+        choose(PARTS, "MIG 7g", "cuda")
+    with pytest.raises(DeviceNotFound, match=r"^device=7 is not among the devices of backend 'cuda' \(0, 1\)"):
+        choose(GPUS.devices, [0, 7], "cuda")
+
+
+def test_a_backend_that_is_not_installed_costs_no_child_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any) -> ProbeResult:
+        raise AssertionError("a child process was started")
+
+    monkeypatch.setattr(devices, "probe", never)
+    assert ask_backend("backends.nowhere:Backend", {}) == ProbeResult((), "its module backends.nowhere is not installed")
+    assert ask_backend("nowhere.at.all:Backend", {}).error == "its module nowhere.at.all is not installed"

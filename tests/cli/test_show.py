@@ -1,0 +1,229 @@
+"""Tables and charts as text: complete without a terminal, fitted to a narrow one, coloured only where that is welcome."""
+
+import io
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from suite.backend import Channel, Fact
+from suite.measurement import Check, Measurement, SampleSet
+from suite.outcome import Outcome
+from suite.rows import Fractions, ResultDetail, ResultRow
+from suite.show.chart import histogram, over_time
+from suite.show.detail import detail_lines
+from suite.show.results import case_label, case_labels, counts_line, remark, run_lines, span
+from suite.show.screen import Screen, screen_of
+from suite.show.table import Column, Row, table
+from tests.report.builders import device, failed, result, run_info
+
+PLAIN = Screen()
+WIDTHS = (66, 80, 100, 132)
+
+
+def rows() -> list[ResultRow]:
+    return [
+        result(8192, 8192, 8192),
+        result(8192, 8192, 8192, regime="warm/sustained/device"),
+        result(16, 4096, 4096, share=0.9, converged=False, throttle="power cap 61%"),
+        failed("out_of_memory", "needs 26 GB, 24 GB are free", m=65536, n=65536, k=65536),
+        result(format="fp8_e4m3"),
+    ]
+
+
+def shown(screen: Screen, of: list[ResultRow] | None = None) -> list[str]:
+    return list(run_lines(run_info(), [device()], rows() if of is None else of, screen))
+
+
+def line_with(text: str, lines: list[str]) -> str:
+    (found,) = [line for line in lines if text in line]
+    return found
+
+
+def test_without_a_terminal_each_case_is_one_whole_line() -> None:
+    lines = shown(PLAIN)
+    timed = line_with("16x4096x4096", lines)
+    for text in ("library", "cold/sustained/device", "not converged; throttled: power cap 61%"):
+        assert text in timed
+    lost = line_with("65536x65536x65536", lines)
+    assert lost.endswith("out of memory: needs 26 GB, 24 GB are free")
+
+
+def test_formats_stand_apart_in_the_order_they_ran() -> None:
+    lines = shown(PLAIN)
+    assert lines.index("gemm bf16") < lines.index("gemm fp8_e4m3")
+    assert lines[-1] == "4 ok, 1 out of memory"
+
+
+def test_devices_stand_apart_where_there_are_several() -> None:
+    two = [replace(row, device_slot=slot) for row in rows()[:2] for slot in (0, 1)]
+    lines = list(run_lines(run_info(), [device(), device(slot=1)], two, PLAIN))
+    assert "gemm bf16 on device 0" in lines
+    assert "gemm bf16 on device 1" in lines
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    screen = Screen(width)
+    of = [replace(row, implementation="a-rather-long-implementation") for row in rows()]
+    body = shown(screen, of)[4:]
+    assert max(map(len, body)) <= width
+    assert line_with("8192x8192x8192", [line for line in body if "cold" in line])
+
+
+def test_a_narrow_terminal_keeps_what_matters_most() -> None:
+    assert line_with("p50", shown(Screen(75), rows()[:1])).split()[:3] == ["case", "regime", "bound"]
+    least = line_with("p50", shown(Screen(20), rows()[:1])).split()
+    assert least == ["case", "regime", "p50", "of", "spec"]
+
+
+def test_a_remark_that_does_not_fit_stands_beneath() -> None:
+    lines = shown(Screen(90))
+    assert "out of memory: needs 26 GB, 24 GB are free" in " ".join(line.strip() for line in lines)
+
+
+def test_what_is_not_known_is_n_a_and_never_zero() -> None:
+    row = replace(result(), fractions=Fractions(None, None, None, None), interval_s=None)
+    line = line_with("4096x4096x4096", shown(PLAIN, [row]))
+    assert "n/a" in line
+    assert not re.search(r"\b0(\.0)? ?%", line)
+
+
+def test_only_parameters_that_differ_are_shown_beside_the_sizes() -> None:
+    same = [result(), result(m=512)]
+    assert case_labels(same) == ()
+    layouts = [replace(row, params={**row.params, "layout": layout}) for row, layout in zip(same, ("nt", "nn"), strict=True)]
+    assert [case_label(row, case_labels(layouts)) for row in layouts] == ["4096x4096x4096 layout=nt", "512x4096x4096 layout=nn"]
+
+
+def test_data_and_switches_tell_cases_apart() -> None:
+    pair = [result(), replace(result(), distribution="zeros")]
+    assert case_label(pair[1], case_labels(pair)) == "4096x4096x4096 data=zeros"
+
+
+def test_a_remark_names_the_outcome_its_reason_and_the_doubts() -> None:
+    assert remark(result(steady=True)) == ""
+    assert remark(replace(result(), outcome="impossible", reason="110 % of the peak at the clock", converged=False)) == (
+        "impossible: 110 % of the peak at the clock; not converged"
+    )
+
+
+def test_counts_come_in_one_order_however_cases_ended() -> None:
+    assert counts_line(reversed(rows())) == counts_line(rows()) == "4 ok, 1 out of memory"
+    assert counts_line([]) == "no case has finished"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (3599.7, "1 h 00 min")])
+def test_wall_times_round_before_they_choose_their_unit(seconds: float, text: str) -> None:
+    assert span(seconds) == text
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_colours_need_a_terminal_and_no_objection(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_COLOR", "TERM", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
+    assert screen_of(Terminal()).color
+    assert not screen_of(io.StringIO()).color
+    assert screen_of(io.StringIO()).width is None
+    monkeypatch.setenv("COLUMNS", "71")
+    assert screen_of(Terminal()).width == 71
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not screen_of(Terminal()).color
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not screen_of(Terminal()).color
+
+
+def test_colours_change_no_text() -> None:
+    coloured = [re.sub(r"\033\[[0-9;]*m", "", line) for line in shown(Screen(color=True))]
+    assert coloured == shown(PLAIN)
+    assert any("\033[" in line for line in shown(Screen(color=True)))
+
+
+def test_an_empty_column_is_left_out_and_an_empty_table_is_its_heading() -> None:
+    columns = (Column("case"), Column("clock"), Column("time", right=True))
+    assert list(table(columns, [Row(("a", "", "1 s"))], PLAIN)) == ["  case  time", "  a      1 s"]
+    assert list(table(columns, [], PLAIN)) == ["  case"]
+
+
+TIMES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=300)
+
+
+@given(TIMES, st.integers(30, 120), st.booleans())
+def test_a_histogram_counts_every_sample_once(times: list[float], width: int, blocks: bool) -> None:
+    lines = list(histogram(times, "{:.3g}".format, width, 12, blocks))
+    assert sum(int(line.split()[-1]) for line in lines) == len(times)
+    assert len(lines) == (12 if max(times) > min(times) else 1)
+
+
+@given(TIMES, st.integers(30, 120), st.integers(1, 8), st.booleans())
+def test_a_chart_over_time_fits_its_width_and_marks_every_column(
+    values: list[float], width: int, height: int, blocks: bool
+) -> None:
+    lines = list(over_time(values, "{:.3g}".format, width, height, blocks))
+    assert len(lines) == height
+    plots = [line.partition("|")[2] for line in lines]
+    assert len(set(map(len, plots))) == 1
+    assert " " not in plots[-1]
+    assert len(plots[0]) <= len(values)
+
+
+def test_a_chart_rises_where_the_values_do() -> None:
+    lines = list(over_time([1.0] * 50 + [2.0] * 50, str, 30, 2, blocks=True))
+    top = lines[0].partition("|")[2]
+    assert set(top[: len(top) // 2 - 1]) == {" "}
+    assert set(top[len(top) // 2 + 1 :]) == {"█"}
+
+
+def detail(**fields: object) -> ResultDetail:
+    durations = tuple(1000 + index % 7 for index in range(200))
+    samples = SampleSet(durations, 4, "graph", 1e-9, 400, 400_000, 1000, stride=2, boundaries=(0, 100), details={"sets": 3})
+    passed = Check(True, 1e-4, 1e-3, None, 0, 0)
+    given: dict[str, object] = {
+        "outcome": Outcome.OK,
+        "samples": samples,
+        "interval_s": (2.5e-7, 2.6e-7),
+        "check_before": passed,
+        "check_after": replace(passed, passed=False, reason="3 of 4 tiles differ"),
+        "telemetry": {
+            "sm_clock": Channel("Hz", (0.0, 0.1), (1.3e9, 1.6e9)),
+            "energy": Channel("J", (), (), "windows under 2 s"),
+        },
+        "description": {"library": "cuBLAS 13.0"},
+    }
+    measurement = Measurement(**{**given, **fields})  # type: ignore[arg-type]
+    environment = {"python": {"torch": Fact.measured("2.13.0"), "jax": Fact.unavailable("not installed")}}
+    return ResultDetail(result(), measurement, environment, "\n".join(f"line {n}" for n in range(50)))
+
+
+def test_a_case_shows_its_samples_device_checks_and_surroundings() -> None:
+    text = "\n".join(detail_lines(detail(), Screen(90)))
+    for expected in (
+        "400 of 4 launches each, every 2th kept, 2 batches, by graph",
+        "sm clock: 1.30 GHz to 1.60 GHz in 2 readings",
+        "energy: unavailable, windows under 2 s",
+        "before timing: passed; error 1.00e-04 of 1.00e-03 allowed",
+        "after timing: failed: 3 of 4 tiles differ;",
+        "torch  2.13.0 (measured)",
+        "jax    unavailable, not installed",
+        "line 49",
+    ):
+        assert expected in text
+    assert "line 29" not in text
+
+
+def test_a_case_without_a_number_shows_none() -> None:
+    nothing = dict.fromkeys(("samples", "interval_s", "check_before", "check_after"))
+    lost = detail(outcome=Outcome.CRASHED, reason="signal 11", **nothing)
+    row = failed("crashed", "signal 11")
+    lines = list(detail_lines(replace(lost, row=row), PLAIN))
+    assert "  outcome    crashed: signal 11" in lines
+    assert not {"result", "samples", "checks"} & set(lines)
