@@ -58,8 +58,9 @@ def project(matrix: torch.Tensor, vector: torch.Tensor) -> torch.Tensor:
     projection = vector.new_empty(matrix.shape[0])
     wide = None
     for block, part in zip(row_blocks(matrix), projection.split(block_rows(matrix)), strict=True):
-        # One copy buffer for all blocks: fresh pages for each would cost a CPU more than the arithmetic.
-        wide = block.to(torch.float64) if wide is None else wide[: len(block)].copy_(block)
+        # One copy buffer for all blocks: fresh pages for each would cost a CPU more than the arithmetic.  A buffer of its
+        # own also for float64, whose conversion would give the matrix itself, to be overwritten by the next block.
+        wide = block.to(torch.float64, copy=True) if wide is None else wide[: len(block)].copy_(block)
         torch.mv(wide, vector, out=part)
     return projection
 
@@ -100,6 +101,6 @@ def block_rows(matrix: torch.Tensor) -> int:
 
 
 def to_numpy(tensor: torch.Tensor) -> NDArray[np.float64]:
-    """A host copy of a float64 tensor."""
-    array: NDArray[np.float64] = tensor.cpu().numpy()
+    """A host copy of a float64 tensor; of one that is on the host already too, so that it stays what it was."""
+    array: NDArray[np.float64] = tensor.cpu().numpy().copy()
     return array

@@ -24,8 +24,8 @@ value ('jobs.gemm.shapes=[4096x4096x4096]', measure.target=0.002, store.url=h200
 experiment, store, launcher, hardware. Bad settings end the command before anything runs or is created.
 
 A run can be interrupted and goes on with resume=RUN or resume=latest; what was finished is kept. -m makes one run for each
-combination of values given with commas, all in the same store. --cfg and --info show what would be composed, as in any Hydra
-program."""
+combination of values given with commas, all in the same store; Hydra notes what it swept under ./multirun. --cfg and --info
+show what would be composed, as in any Hydra program."""
 EXAMPLES = """\
 roofbench run                                                the quick experiment on the best device found
 roofbench run experiment=standard device=all                 every GPU of this node, each case on each

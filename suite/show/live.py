@@ -49,7 +49,8 @@ class Live:
         head.add_row(f"{tally.done}/{tally.total}", ProgressBar(tally.total or 1, tally.done, width=32), left)
         lines = [_cropped(self._current(phase)) for _, phase in sorted(tally.current.items())]
         if tally.last is not None:
-            lines.append(_cropped(f"last: {case_title(tally.last)}: {result_words(tally.last)}"))
+            # The figure first: a narrow terminal crops the end of the line.
+            lines.append(_cropped(f"last: {result_words(tally.last)}: {case_title(tally.last)}"))
         if tally.outcomes:
             lines.append(_cropped(tally.outcome_words))
         return Group(head, *lines)

@@ -69,7 +69,8 @@ def _sheet(device: DeviceRow) -> str:
 
 def result_table(rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
     """One table; a case that was not timed shows how it ended instead of figures."""
-    return table(COLUMNS, [_row(row, case_labels(rows)) for row in rows], screen)
+    differing = case_labels(rows)
+    return table(COLUMNS, [_row(row, differing) for row in rows], screen)
 
 
 def case_labels(rows: Iterable[ResultRow]) -> tuple[str, ...]:

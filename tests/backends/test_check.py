@@ -9,7 +9,8 @@ import torch
 from backends.torch import check, jobs
 from backends.torch.data import mixed_seed
 from suite.backend import Observed, Probe
-from tests.backends.cases import any_cpu, gemm_case, run_all, verdict
+from suite.measure.verify import judge
+from tests.backends.cases import CPU_FORMATS, any_cpu, gemm_case, run_all, verdict
 
 DTYPES = list(check.POISON)
 
@@ -70,6 +71,22 @@ def test_block_by_block_is_the_same_as_at_once(monkeypatch: pytest.MonkeyPatch) 
     assert (whole.unwritten, whole.nonfinite) == (blocks.unwritten, blocks.nonfinite) == (29, 1)
     np.testing.assert_array_equal(np.isfinite(whole.projection), np.isfinite(blocks.projection))
     np.testing.assert_allclose(whole.projection[3:36], blocks.projection[3:36], rtol=1e-12)
+
+
+@pytest.mark.parametrize("format_name", CPU_FORMATS)
+def test_looking_changes_neither_the_output_nor_the_operands(monkeypatch: pytest.MonkeyPatch, format_name: str) -> None:
+    """A float64 matrix in several blocks was once overwritten by its own check, and a right product called incorrect."""
+    monkeypatch.setattr(check, "BLOCK_ELEMENTS", 1 << 10)
+    kernel = jobs.prepare(gemm_case(format_name, 160, 144, 96), any_cpu(), 1, seed=3)
+    run_all(kernel)
+    (each,) = kernel.input_sets
+    tensors = [each.output, *(operand.data for operand in each.operands)]
+    before = [tensor.clone() for tensor in tensors]
+    look = Probe(0, ((0, 0, 64, 64), (96, 80, 64, 64)), 7)
+    seen, expected = kernel.observe(look), kernel.reference(look)
+    assert all(torch.equal(a.view(torch.uint8), b.view(torch.uint8)) for a, b in zip(before, tensors, strict=True))
+    kernel.poison()
+    assert judge(seen, expected, tolerance=0.02).passed  # what was seen stays what it was
 
 
 def test_a_wrong_tile_outside_the_sampled_ones_is_seen() -> None:

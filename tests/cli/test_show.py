@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 from dataclasses import replace
 
 import pytest
@@ -146,6 +147,14 @@ def test_colours_change_no_text() -> None:
     coloured = [re.sub(r"\033\[[0-9;]*m", "", line) for line in shown(Screen(color=True))]
     assert coloured == shown(PLAIN)
     assert any("\033[" in line for line in shown(Screen(color=True)))
+
+
+@pytest.mark.parametrize("screen", [PLAIN, Screen(100)])
+def test_ten_thousand_rows_take_no_longer_than_reading_them(screen: Screen) -> None:
+    many = [result(8 * (index + 1)) for index in range(10_000)]
+    began = time.process_time()
+    assert len(shown(screen, many)) > 10_000
+    assert time.process_time() - began < 2.0
 
 
 def test_an_empty_column_is_left_out_and_an_empty_table_is_its_heading() -> None:
