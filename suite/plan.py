@@ -4,13 +4,13 @@ Nothing here touches a device.  Facts about devices come in through the slots; w
 checked and no case is left out.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from suite.backend import DeviceInfo
-from suite.case import Case, Items, Regime, Workload
+from suite.case import Case, Items, Regime, Workload, shape_label
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
 from suite.hardware.match import match
@@ -51,17 +51,18 @@ class Machine(NamedTuple):
 def plan(config: RunConfig, slots: Sequence[DeviceSlot], calibrated: Collection[int] = ()) -> tuple[PlannedCase, ...]:
     """Expand every axis on every slot, calibration first on slots that are not in ``calibrated``.
 
-    Raises ``UsageError`` for settings that name nothing measurable, for more than ``max_cases`` cases, and, with
-    ``oversize=refuse``, for a case that cannot fit in its device's memory.
+    Raises ``UsageError`` for settings that name nothing measurable, for more than ``max_cases`` cases on a device, and,
+    with ``oversize=refuse``, for a case that cannot fit in its device's memory.
     """
     config.measure.check()
     machines = [Machine(slot, ceilings(slot.info, config.hardware)) for slot in slots]
     cases = [case for machine in machines if machine.slot.slot not in calibrated for case in _calibration(machine, config)]
     cases += _sweep(config, machines, first_cohort=len(cases))
-    if config.max_cases is not None and len(cases) > config.max_cases:
+    most = max(Counter(case.slot for case in cases).values(), default=0)
+    if config.max_cases is not None and most > config.max_cases:
         raise UsageError(
-            f"the plan has {len(cases)} cases, above max_cases={config.max_cases}; "
-            "shorten an axis (formats, shapes, regimes, devices) or raise max_cases"
+            f"the plan has {most} cases for one device, above max_cases={config.max_cases}; "
+            "shorten an axis (formats, shapes, regimes), or write max_cases=null for no limit"
         )
     if config.oversize == "refuse":
         _refuse_oversize(cases, machines)
@@ -84,7 +85,7 @@ def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
                 floor_s = _floor_s(job.work(workload), machine)
                 if _too_long(floor_s, config):
                     lines.append(
-                        f"{Case(workload, '', machine.slot.backend, COLD).title}: at least {floor_s:.3g} s a launch on "
+                        f"{workload.job} {shape_label(workload)} {workload.format}: at least {floor_s:.3g} s a launch on "
                         f"{machine.slot.backend}, above max_kernel_s={config.max_kernel_s}"
                     )
     return tuple(lines)

@@ -93,7 +93,7 @@ class RunConfig:
 
     ``hardware`` overrides the spec sheet a device is matched to.  ``oversize`` says what happens to a case that cannot
     fit in the device's memory: ``refuse`` ends the command before anything runs, ``record`` stores it as
-    ``out_of_memory`` without running it.  More than ``max_cases`` planned cases are refused; workloads whose single
+    ``out_of_memory`` without running it.  More than ``max_cases`` planned cases on a device are refused; workloads whose single
     launch takes longer than ``max_kernel_s`` even at the device's peak are left out of the plan, which says so; the sweep stops
     after ``max_time_s`` and can be resumed.
     """

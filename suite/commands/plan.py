@@ -1,8 +1,10 @@
 """``roofbench plan``: what a run would measure, how long it would take, and whether it fits, without touching a device."""
 
 import argparse
+import gc
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.commands.options import add_config_dir, add_json
@@ -45,15 +47,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan and print; lines are written as they are made."""
-    import gc
-
     from suite.config import compose
 
-    gc.disable()  # ten thousand cases live until the end: looking through them again and again costs 0.1 s
-    planned = make(compose(args.overrides, args.config_dir))
-    lines = _json_lines(planned) if args.json else _text_lines(planned)
-    sys.stdout.writelines(line + "\n" for line in lines)
+    with _no_garbage_collection():
+        planned = make(compose(args.overrides, args.config_dir))
+        lines = _json_lines(planned) if args.json else _text_lines(planned)
+        sys.stdout.writelines(line + "\n" for line in lines)
     return 0
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Ten thousand cases live until the end: looking through them again and again costs a tenth of a second."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _text_lines(planned: Planned) -> Iterator[str]:
@@ -110,7 +120,9 @@ def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
 def _slots_without_facts(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
     from suite.devices import candidates
 
-    return tuple(_slot(slot, backend, None) for slot, backend in enumerate(candidates(config.backends).values()))
+    offered = list(candidates(config.backends).values())
+    wanted = offered[:1] if "auto" in config.backends else offered
+    return tuple(_slot(slot, backend, None) for slot, backend in enumerate(wanted))
 
 
 def _slot(slot: int, backend: "BackendSettings", info: Any) -> "DeviceSlot":
@@ -137,10 +149,17 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
     yield f"{len(planned.cases)} cases on {devices}: about {span(total_s)}, at most {largest / 1e9:.3g} GB at once"
     if planned.unchecked:
         yield f"memory was not checked and times are guesses: {planned.unchecked}; hardware=NAME plans for one of the table"
+    yield from left_out_lines(left_out)
+
+
+def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
+    """The first workloads that are too long for this device, how many more, and how to measure them all the same."""
     for line in left_out[:EXAMPLES_LEFT_OUT]:
         yield f"left out: {line}"
     if len(left_out) > EXAMPLES_LEFT_OUT:
         yield f"left out: {len(left_out) - EXAMPLES_LEFT_OUT} more for the same reason"
+    if left_out:
+        yield "max_kernel_s=null measures them too"
 
 
 def _device_words(slot: "DeviceSlot") -> str:

@@ -134,10 +134,18 @@ def _measure(resolved: "Resolved", store: "Store", resumed: "RunInfo | None", ov
         overrides=overrides,
         resume=resumed.run if resumed else None,
     )
-    for note in resolved.notes:
-        sys.stderr.write(f"roofbench: {note}\n")
+    _say_first(resolved)
     with display(sys.stdout) as watch:
         return sweep(whole, store, watch)
+
+
+def _say_first(resolved: "Resolved") -> None:
+    """What a person should know before the first case: a device that is passed over, workloads that are left out."""
+    from suite.commands.plan import left_out_lines
+    from suite.plan import left_out
+
+    sys.stderr.writelines(f"roofbench: {note}\n" for note in resolved.notes)
+    sys.stdout.writelines(f"{line}\n" for line in left_out_lines(left_out(resolved.config, resolved.slots)))
 
 
 def _cases(

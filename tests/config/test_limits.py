@@ -44,8 +44,13 @@ def test_an_experiment_stays_under_its_limit(experiment: str, most: int, slot: D
 
 def test_more_cases_than_the_limit_are_refused_with_the_remedy() -> None:
     config = compose(["experiment=quick", "jobs.gemm.models=[llama-3-8b]"])
-    with pytest.raises(UsageError, match=r"above max_cases=60; .*raise max_cases"):
+    with pytest.raises(UsageError, match=r"for one device, above max_cases=60; .*max_cases=null"):
         plan(config, [H200], ())
+
+
+def test_the_limit_counts_for_each_device_not_for_the_node() -> None:
+    eight = [H200._replace(slot=slot) for slot in range(8)]
+    assert len(plan(compose(["device=all"]), eight, ())) == 8 * len(plan(compose([]), [H200], ()))
 
 
 def test_quick_asks_every_format_of_a_large_accelerator_and_fills_it() -> None:

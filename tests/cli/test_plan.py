@@ -1,0 +1,68 @@
+"""What a plan says to people: cases, time, memory, what was left out, and what could not be checked."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from suite import cli
+from suite.commands.plan import left_out_lines
+
+H200 = "hardware=nvidia-h200-sxm5-141gb"
+
+
+def plan(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert cli.main(["plan", *arguments]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    return said.out.splitlines()
+
+
+def test_a_plan_for_a_machine_that_is_not_here_checks_its_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = plan(capsys, H200, "jobs.gemm.formats=[bf16]")
+    assert lines[-1].startswith("12 cases on cuda NVIDIA H200 (151 GB): about ")
+    assert all(" GB  " in line and line.endswith(" s") for line in lines[:12])
+
+
+def test_a_plan_for_a_missing_device_says_that_memory_was_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = plan(capsys, "backend=rocm", "jobs.gemm.formats=[bf16]", "++backends.rocm.target=backends.nowhere:Backend")
+    assert lines[-2].startswith("11 cases on rocm (no device facts): ")
+    assert lines[-1] == (
+        "memory was not checked and times are guesses: no device for backend 'rocm': its module backends.nowhere is not "
+        "installed; `roofbench devices` lists what there is; hardware=NAME plans for one of the table"
+    )
+
+
+def test_json_rows_hold_the_verdict_of_what_cannot_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    huge = ("jobs.gemm.shapes=[300000x300000x300000]", "jobs.gemm.formats=[bf16]", "oversize=record", "max_kernel_s=null")
+    rows = json.loads("\n".join(plan(capsys, H200, *huge, "--json")))
+    lost = [row for row in rows if row["job"] == "gemm"]
+    assert {row["outcome"] for row in lost} == {"out_of_memory"}
+    assert all("151" not in row["reason"] and "needs" in row["reason"] for row in lost)
+    assert {row["outcome"] for row in rows if row["job"] == "calibration"} == {None}
+
+
+def test_an_oversize_plan_is_refused_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    huge = ("jobs.gemm.shapes=[300000x300000x300000]", "max_kernel_s=null")
+    assert cli.main(["plan", H200, *huge]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "on NVIDIA H200 needs " in said.err
+    assert said.err.endswith("choose smaller shapes, or oversize=record to store such cases as out_of_memory\n")
+
+
+def test_what_is_left_out_is_named_up_to_a_point_with_the_way_round() -> None:
+    assert list(left_out_lines([])) == []
+    assert list(left_out_lines(["a", "b", "c", "d", "e"])) == [
+        "left out: a",
+        "left out: b",
+        "left out: c",
+        "left out: 2 more for the same reason",
+        "max_kernel_s=null measures them too",
+    ]
+
+
+def test_a_plan_creates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    plan(capsys, H200)
+    assert list(tmp_path.iterdir()) == []
