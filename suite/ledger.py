@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from suite.backend import DeviceInfo
 from suite.case import Case
 from suite.environment import without_identity
-from suite.hardware.catalogue import load
-from suite.hardware.match import match
+from suite.hardware.assign import assign
 from suite.launcher.death import Death
 from suite.launcher.happenings import CaseEnded
 from suite.outcome import Evidence, Outcome
@@ -17,6 +16,7 @@ from suite.planned import DeviceSlot
 from suite.protocol import Ready
 from suite.roofline import Ceilings, Summary, judge, summarize
 from suite.rows import Calibration, DeviceRow, ResultRow
+from suite.settings import RunConfig
 
 if TYPE_CHECKING:  # SQLAlchemy is loaded by whoever opens the store
     from suite.store.writer import RunWriter
@@ -30,15 +30,12 @@ class Place(NamedTuple):
     evidence: Evidence
 
 
-def device_row(slot: DeviceSlot, answer: Ready | Death, hardware: str | None) -> Place:
+def device_row(slot: DeviceSlot, answer: Ready | Death, config: RunConfig) -> Place:
     """Match a slot's device to its spec sheet, or to the one the user named."""
     info = answer.device if isinstance(answer, Ready) else slot.info
     assert info is not None, "a run knows its devices"
     evidence = answer.evidence if isinstance(answer, Ready) else Evidence.MEASURED
-    if hardware is not None:
-        spec = load(hardware)
-        return Place(DeviceRow(slot.slot, info, spec.id, "named by the user", spec.to_json()), Ceilings(info, spec), evidence)
-    found = match(info)
+    found = assign(info, config.hardware, config.hardware_folders)
     # A derived spec is no sheet of the catalogue, and has no id there.
     sheet = None if found.spec is None or found.spec.derived else found.hardware
     content = found.spec.to_json() if found.spec is not None else None

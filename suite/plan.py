@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 from suite.backend import DeviceInfo
 from suite.case import Case, Items, Regime, Workload, shape_label
 from suite.errors import UsageError
-from suite.hardware.catalogue import load
-from suite.hardware.match import match
-from suite.hardware.observed import with_reported
+from suite.hardware.assign import assign
 from suite.jobs.calibration import CalibrationJob, CalibrationSettings, working_set_bytes
 from suite.jobs.job import Job
 from suite.jobs.registry import find
@@ -55,7 +53,7 @@ def plan(config: RunConfig, slots: Sequence[DeviceSlot], calibrated: Collection[
     with ``oversize=refuse``, for a case that cannot fit in its device's memory.
     """
     config.measure.check()
-    machines = [Machine(slot, ceilings(slot.info, config.hardware)) for slot in slots]
+    machines = _machines(config, slots)
     cases = [case for machine in machines if machine.slot.slot not in calibrated for case in _calibration(machine, config)]
     cases += _sweep(config, machines, first_cohort=len(cases))
     most = max(Counter(case.slot for case in cases).values(), default=0)
@@ -69,17 +67,15 @@ def plan(config: RunConfig, slots: Sequence[DeviceSlot], calibrated: Collection[
     return tuple(cases)
 
 
-def ceilings(info: DeviceInfo | None, hardware: str | None) -> Ceilings | None:
-    """Ceilings of a device: of the sheet named by the user, else of the one its exact name matches."""
-    if info is None:
-        return None
-    return Ceilings(info, with_reported(load(hardware), info) if hardware else match(info).spec)
+def ceilings(info: DeviceInfo | None, config: RunConfig) -> Ceilings | None:
+    """Ceilings of a device, by the sheet it is judged by; ``None`` where no device facts are known."""
+    return Ceilings(info, assign(info, config.hardware, config.hardware_folders).spec) if info is not None else None
 
 
 def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
     """Workloads that ``max_kernel_s`` keeps out of the plan, as lines for people."""
     lines = []
-    for machine in (Machine(slot, ceilings(slot.info, config.hardware)) for slot in slots):
+    for machine in _machines(config, slots):
         for job, settings in _jobs(config):
             for workload in job.workloads(settings):
                 floor_s = _floor_s(job.work(workload), machine)
@@ -89,6 +85,10 @@ def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
                         f"{machine.slot.backend}, above max_kernel_s={config.max_kernel_s}"
                     )
     return tuple(lines)
+
+
+def _machines(config: RunConfig, slots: Sequence[DeviceSlot]) -> list[Machine]:
+    return [Machine(slot, ceilings(slot.info, config)) for slot in slots]
 
 
 def data_seed(seed: int, workload_key: str) -> int:

@@ -91,11 +91,11 @@ class JobSettings:
 class RunConfig:
     """One run.  ``jobs`` and ``backends`` map a name to its settings; ``device`` is an index, a list of them or ``all``.
 
-    ``hardware`` overrides the spec sheet a device is matched to.  ``oversize`` says what happens to a case that cannot
-    fit in the device's memory: ``refuse`` ends the command before anything runs, ``record`` stores it as
-    ``out_of_memory`` without running it.  More than ``max_cases`` planned cases on a device are refused; workloads whose single
-    launch takes longer than ``max_kernel_s`` even at the device's peak are left out of the plan, which says so; the sweep stops
-    after ``max_time_s`` and can be resumed.
+    ``hardware`` overrides the spec sheet a device is matched to; ``hardware_folders`` hold sheets of the user's own.
+    ``oversize`` says what happens to a case that cannot fit in the device's memory: ``refuse`` ends the command before
+    anything runs, ``record`` stores it as ``out_of_memory`` without running it. More than ``max_cases`` planned cases on
+    a device are refused; workloads whose single launch takes longer than ``max_kernel_s`` even at the device's peak are
+    left out of the plan, which says so; the sweep stops after ``max_time_s`` and can be resumed.
     """
 
     jobs: dict[str, JobSettings] = field(default_factory=dict)
@@ -105,6 +105,7 @@ class RunConfig:
     experiment: str = ""
     device: Any = 0
     hardware: str | None = None
+    hardware_folders: list[str] = field(default_factory=list)
     oversize: str = "refuse"
     max_cases: int | None = None
     max_kernel_s: float | None = None

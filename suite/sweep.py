@@ -144,7 +144,7 @@ def _places(plan: Sweep, started: Mapping[int, Ready | Death]) -> dict[int, Plac
     failed = [answer for answer in started.values() if isinstance(answer, Death)]
     if len(failed) == len(started):
         raise WorkerStartFailed(failed[0].reason)
-    return {slot.slot: device_row(slot, started[slot.slot], plan.config.hardware) for slot in plan.slots}
+    return {slot.slot: device_row(slot, started[slot.slot], plan.config) for slot in plan.slots}
 
 
 def _environment(slots: Sequence[DeviceSlot], started: Mapping[int, Ready | Death]) -> dict[str, Facts]:

@@ -57,6 +57,8 @@ def command(address: str, port: int, stores: list[str], browser: bool) -> list[s
         "server.headless": str(not browser).lower(),
         "server.fileWatcherType": "none",
         "browser.gatherUsageStats": "false",
+        "client.toolbarMode": "viewer",  # no button that offers to publish the page elsewhere
+        "theme.primaryColor": "#0a5fb4",  # the default red reads as a warning beside results
     }
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
     return [sys.executable, "-m", "streamlit", "run", app, *flags, "--", *stores]

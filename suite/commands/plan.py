@@ -5,6 +5,7 @@ import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.commands.options import add_config_dir, add_json
@@ -101,7 +102,7 @@ def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
     from suite.devices import candidates
     from suite.hardware.catalogue import load
 
-    spec = load(config.hardware or "")
+    spec = load(config.hardware or "", [Path(folder) for folder in config.hardware_folders])
     offered = candidates(config.backends)
     fitting = BACKEND_OF_VENDOR.get(spec.vendor.lower(), "")
     names = [fitting] if "auto" in config.backends and fitting in offered else list(offered)[:1]

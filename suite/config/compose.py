@@ -30,7 +30,7 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConf
     """
     refuse_sweeps(overrides)
     rest, hardware = take_hardware(tidy(overrides, config_dir))
-    return from_composed(compose_node(rest, config_dir), hardware)
+    return from_composed(compose_node(rest, config_dir), hardware, config_dir)
 
 
 def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> DictConfig:
@@ -46,19 +46,30 @@ def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> Di
     return node
 
 
-def from_composed(node: DictConfig, hardware: str | None = None) -> RunConfig:
+def from_composed(node: DictConfig, hardware: str | None = None, config_dir: Path | None = None) -> RunConfig:
     """Turn a composed node (with its ``hydra`` branch, or as ``hydra.main`` passes it) into checked plain dataclasses.
 
-    ``hardware`` is the sheet that was named on the command line and kept from Hydra.
+    ``hardware`` is the sheet that was named on the command line and kept from Hydra; ``config_dir`` may hold more sheets.
     """
     choices = (node.hydra if "hydra" in node else HydraConfig.get()).runtime.choices
     try:
         values = _values(node)
     except OmegaConfBaseException as error:
         raise explain(error) from error
-    config = RunConfig(**values, hardware=hardware or choices.get("hardware"), experiment=choices.get("experiment") or "")
+    config = RunConfig(
+        **values,
+        hardware=hardware or choices.get("hardware"),
+        hardware_folders=_sheet_folders(config_dir),
+        experiment=choices.get("experiment") or "",
+    )
     check(config)
     return config
+
+
+def _sheet_folders(config_dir: Path | None) -> list[str]:
+    """The user's own sheets lie where Hydra looks for them too."""
+    folder = config_dir / "hardware" if config_dir is not None else None
+    return [str(folder.resolve())] if folder is not None and folder.is_dir() else []
 
 
 def _values(node: DictConfig) -> dict[str, Any]:

@@ -27,12 +27,12 @@ def sweep(overrides: Sequence[str], config_dir: Path | None, task: Task) -> None
     ``UsageError`` before the first one when any of them cannot be composed.  What ``task`` raises ends the sweep and escapes.
     """
     for combination in _combinations(overrides):
-        from_composed(compose_node(combination, config_dir))
+        from_composed(compose_node(combination, config_dir), config_dir=config_dir)
     raised: list[BaseException] = []
 
     def guarded(node: DictConfig) -> None:
         try:
-            task(from_composed(node), list(HydraConfig.get().overrides.task))
+            task(from_composed(node, config_dir=config_dir), list(HydraConfig.get().overrides.task))
         except BaseException as error:  # Hydra would print it and exit; the command line decides that here
             raised.append(error)
             raise
