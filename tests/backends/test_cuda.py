@@ -165,6 +165,13 @@ class TestCorrectness:
         assert fresh_verdict(prepared(backend, case, 1), case, seed=7).passed
 
     @pytest.mark.parametrize("format_name", EVERY_FORMAT)
+    def test_200_seeds_never_fail_a_sound_kernel(self, backend: CudaBackend, format_name: str) -> None:
+        case = on_cuda(format_name, 512, 384, 1024)
+        kernel = prepared(backend, case, 1)
+        failed = [result.reason for seed in range(200) if not (result := fresh_verdict(kernel, case, seed)).passed]
+        assert failed == []
+
+    @pytest.mark.parametrize("format_name", EVERY_FORMAT)
     def test_a_large_product_over_many_seeds(self, backend: CudaBackend, format_name: str) -> None:
         case = on_cuda(format_name, 2048, 2048, 8192)
         kernel = prepared(backend, case, 1)
