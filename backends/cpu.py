@@ -12,6 +12,7 @@ from backends.telemetry.host import cpu_telemetry
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
 from suite.case import Case
 from suite.errors import DeviceNotFound
+from suite.measure.regimes import UNKNOWN_LLC_BYTES
 from suite.outcome import Evidence
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from backends.torch.target import Target
 
 # No cache size was found: larger than any last-level cache of the machines that report none.
-UNKNOWN_LLC_BYTES = 1 << 28
 LAUNCHES_AT_MOST = 1 << 16
 
 OPTIONS: dict[str, Any] = {"threads": None, "flush_factor": 2.0, "telemetry_period_s": 0.02}
@@ -51,7 +51,7 @@ class CpuBackend:
                 backend=self.name,
                 index=0,
                 name=cpu.name,
-                uid=cpuinfo.machine_uid(cpu.name),
+                uid=cpuinfo.machine_uid(cpu.name, self._threads),
                 memory_bytes=self._memory_total(),
                 architecture=cpu.machine,
                 visible_units=cpu.cores,
@@ -125,6 +125,10 @@ class CpuBackend:
         left = cgroup.memory_left_bytes()
         available = cpuinfo.memory_available_bytes()
         return available if left is None else min(available, left)
+
+    def peak_memory_bytes(self) -> int | None:
+        """A process's high-water mark cannot be reset, so that it would be the largest case's for all after it."""
+        return None
 
     def synchronize(self) -> None:
         """Nothing to wait for: a CPU launch returns when it is done."""

@@ -1,6 +1,7 @@
 """The CUDA backend: torch on NVIDIA devices, with the driver's management library for clocks and power."""
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -15,6 +16,7 @@ from backends.telemetry.polled import ReadingLost
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
 from suite.case import Case
 from suite.errors import DeviceNotFound, UsageError
+from suite.measure.regimes import COLD_ROTATION, UNKNOWN_LLC_BYTES
 from suite.outcome import Evidence, Outcome
 from suite.telemetry import NoTelemetry
 
@@ -25,10 +27,6 @@ if TYPE_CHECKING:
 
 OPTIONS: dict[str, Any] = {"sampler": "auto", "flush_factor": 2.0, "telemetry_period_s": 0.02}
 SAMPLERS = ("auto", "graph", "spin")
-# Rotating over less than this many last-level caches leaves inputs in the cache: cold then needs a flush.
-COLD_ROTATION = 3
-# The runtime reports no cache: more than the largest of any device so far.
-UNKNOWN_LLC_BYTES = 1 << 28
 
 
 class CudaBackend:
@@ -81,7 +79,7 @@ class CudaBackend:
     def supports(self, case: Case) -> str | None:
         from backends.torch import jobs
 
-        return jobs.reason(case, self._selected())
+        return _overridden(case) or jobs.reason(case, self._selected())
 
     def prepare(self, case: Case, sets: int, seed: int) -> Kernel:
         from backends.torch import jobs
@@ -113,10 +111,10 @@ class CudaBackend:
         device = self._nvml_device(self._selected_info().index)
         driver: Telemetry
         if isinstance(device, NvmlDevice):
-            driver = nvml_telemetry(device, self._options["telemetry_period_s"])
+            driver = nvml_telemetry(device, self._options["telemetry_period_s"], self._no_clock)
         else:
             driver = NoTelemetry(device)
-        return driver if self._clock is None else ClockedTelemetry(driver, self._clock)
+        return driver if self._no_clock else ClockedTelemetry(driver, self._clock)
 
     def memory_free(self) -> int:
         """What the driver can still give, and what torch's allocator holds unused."""
@@ -125,6 +123,13 @@ class CudaBackend:
         device = self._selected().device
         free, _total = torch.cuda.mem_get_info(device)
         return int(free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device))
+
+    def peak_memory_bytes(self) -> int | None:
+        import torch
+
+        peak = torch.cuda.max_memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        return int(peak)
 
     def synchronize(self) -> None:
         import torch
@@ -158,10 +163,9 @@ class CudaBackend:
 
     def _flush_for(self, kernel: Kernel, case: Case) -> "Flush | None":
         """A flush where rotating over the kernel's sets would leave them in the cache."""
-        llc_bytes = self._selected_info().llc_bytes or 0
-        set_bytes = getattr(kernel, "set_bytes", 0)
-        rotation_is_cold = kernel.sets * set_bytes >= COLD_ROTATION * llc_bytes
-        if case.regime.cache == "warm" or set_bytes == 0 or rotation_is_cold:
+        llc_bytes = self._selected_info().llc_bytes or UNKNOWN_LLC_BYTES
+        rotation_is_cold = kernel.sets * kernel.set_bytes >= COLD_ROTATION * llc_bytes
+        if case.regime.cache == "warm" or kernel.set_bytes == 0 or rotation_is_cold:
             return None
         return self._flush
 
@@ -173,10 +177,14 @@ class CudaBackend:
         return Flush(self._selected().device, int(self._options["flush_factor"] * llc_bytes))
 
     @cached_property
-    def _clock(self) -> "DeviceClock | None":
-        """The device's own cycle counter, read by a Triton kernel; ``None`` where Triton is not installed."""
-        if find_spec("triton") is None:
-            return None
+    def _no_clock(self) -> str:
+        """Why the device's own cycle counter, which a Triton kernel reads, cannot be read here; empty when it can."""
+        from backends.triton.works import why_not
+
+        return why_not()
+
+    @cached_property
+    def _clock(self) -> "DeviceClock":
         from backends.triton.device_clock import DeviceClock
 
         return DeviceClock(self._selected_info().visible_units or 1)
@@ -223,6 +231,15 @@ class CudaBackend:
     def _selected_info(self) -> DeviceInfo:
         assert self._device is not None, "select a device first"
         return self._device
+
+
+def _overridden(case: Case) -> str | None:
+    """NVIDIA's libraries obey a variable over everything a program sets: the format would not be the one that ran."""
+    given = os.environ.get("NVIDIA_TF32_OVERRIDE")
+    forbidden = {"0": "tf32", "1": "fp32"}.get(given or "")
+    if case.workload.format != forbidden:
+        return None
+    return f"NVIDIA_TF32_OVERRIDE={given} makes the libraries compute {forbidden} as something else; unset it"
 
 
 def partition_of(name: str) -> str | None:

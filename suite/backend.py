@@ -112,6 +112,11 @@ class Kernel(Protocol):
     sets: int
 
     @property
+    def set_bytes(self) -> int:
+        """Bytes that one launch touches, operands and output: what must be displaced from a cache for the next to be cold."""
+        ...
+
+    @property
     def output_shape(self) -> tuple[int, int]:
         """Rows and columns of one set's output, for choosing tiles."""
         ...
@@ -245,6 +250,10 @@ class Backend(Protocol):
 
     def memory_free(self) -> int:
         """Bytes that can still be allocated on the selected device."""
+        ...
+
+    def peak_memory_bytes(self) -> int | None:
+        """Most device memory held since the last call; ``None`` where that is not counted."""
         ...
 
     def synchronize(self) -> None:

@@ -1,9 +1,9 @@
 """One run at a time on a device: a lock file for each, held by ``flock`` and so gone with whoever held it."""
 
+import contextlib
 import fcntl
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,29 +13,49 @@ from suite.backend import DeviceInfo
 from suite.errors import DeviceBusy, UsageError
 
 DIRECTORY_VARIABLE = "ROOFBENCH_LOCK_DIR"
+SHARED = (Path("/run/lock"), Path("/tmp"))  # writable by everyone, with the sticky bit, where they exist
 # Workers share the lock and outlive a killed launcher by the moment the kernel needs to end them.
 ORPHANS_S = 10.0
 PAUSE_S = 0.05
 
 
 def lock_directory() -> Path:
-    """Where lock files are: ``$ROOFBENCH_LOCK_DIR``, else the user's runtime directory, else one of the user's own in the
-    temporary directory.  It is made when missing; ``UsageError`` when it cannot be used."""
+    """Where lock files are: ``$ROOFBENCH_LOCK_DIR``, else one directory for all users of this machine.
+
+    A session's or a user's own directory would give each of them "the" lock of one device.  It is made when missing;
+    ``UsageError`` when it cannot be used.
+    """
     given = os.environ.get(DIRECTORY_VARIABLE)
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if given:
-        path = Path(given)
-    elif runtime and os.access(runtime, os.W_OK):
-        path = Path(runtime) / "roofbench"
-    else:
-        path = Path(tempfile.gettempdir()) / f"roofbench-{os.getuid()}"
+    path = Path(given) if given else next((each for each in SHARED if os.access(each, os.W_OK)), SHARED[-1]) / "roofbench"
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
+        if not given:
+            _open_to_all(path)
     except OSError as error:
         raise UsageError(f"lock directory {path} cannot be made ({error.strerror}); set {DIRECTORY_VARIABLE}") from None
-    if path.stat().st_uid not in (os.getuid(), 0):
-        raise UsageError(f"lock directory {path} belongs to another user; set {DIRECTORY_VARIABLE} to one of your own")
     return path
+
+
+def _open_to_all(path: Path) -> None:
+    """Anyone may lock, nobody may remove another's file; whoever made the directory has seen to it."""
+    if path.stat().st_uid == os.getuid():
+        path.chmod(0o1777)
+
+
+def _open(path: Path) -> int:
+    """Open a lock file, or make one that other users can open too, whatever the umask is.
+
+    Not in one call: in a directory that all may write to, Linux refuses to open another's file with ``O_CREAT``.
+    """
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+    with contextlib.suppress(FileNotFoundError):
+        return os.open(path, flags)
+    try:
+        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
+    except FileExistsError:  # made by another run in this very moment
+        return os.open(path, flags)
+    os.fchmod(descriptor, 0o666)
+    return descriptor
 
 
 class Locks:
@@ -68,7 +88,7 @@ def hold(devices: Sequence[DeviceInfo], run: str = "that is starting") -> Iterat
 def _lock(device: DeviceInfo) -> int:
     path = lock_directory() / f"{device.uid}.lock"
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = _open(path)
     except OSError as error:
         raise UsageError(f"lock file {path} cannot be opened ({error.strerror}); set {DIRECTORY_VARIABLE}") from None
     try:

@@ -200,7 +200,8 @@ def _planned(asked: _Asked, case: Case, machine: Machine, measure: MeasureSettin
     llc_bytes = limits.llc_bytes if limits else None
     if sets is None:
         sets = rotating_sets(case.regime, asked.footprint, llc_bytes, info.cold_by if info else "rotation")
-    needed = asked.footprint.total_bytes(sets)
+    emulated = limits is not None and limits.spec is not None and limits.peak_flop_s(asked.work.pipe) is None
+    needed = asked.footprint.total_bytes(sets, emulated)
     verdict, reason = None, ""
     if machine.memory_bytes is not None and needed > machine.memory_bytes:
         verdict = Outcome.OUT_OF_MEMORY

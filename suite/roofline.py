@@ -27,6 +27,8 @@ FORMULAS_VERSION = 1
 NS = 1e-9
 PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much
 LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
+POWER_CAPS = ("sw_power_cap",)
+POWER_CAP_SHARE = 0.97
 ENERGY_WINDOW_S = 2.0  # the energy counter steps every 100 ms: shorter windows read its steps
 
 
@@ -103,9 +105,12 @@ class Summary:
 def summarize(
     measurement: Measurement, work: Work, regime: Regime, ceilings: Ceilings, calibration: Calibration
 ) -> Summary | None:
-    """Derive everything a row shows from one measurement; ``None`` when it was not timed, or in no time at all."""
+    """Derive everything a row shows from one measurement; ``None`` unless it was timed, verified and possible.
+
+    What was refused keeps its samples in the store, and has no rate that anything could show.
+    """
     samples = measurement.samples
-    if samples is None or not (p50_s := median(launch_times_s(samples))):
+    if measurement.outcome is not Outcome.OK or samples is None or not (p50_s := median(launch_times_s(samples))):
         return None
     times_s = launch_times_s(samples)
     flop_s, bytes_s = work.flops / p50_s, work.compulsory_bytes / p50_s
@@ -131,8 +136,8 @@ def summarize(
         fraction_at_clock=share(ceilings.boost_flop_s(work.pipe, clock_hz)) if clock_hz else None,
         clock_hz=clock_hz,
         energy_j=_energy_per_launch_j(measurement, samples, regime),
-        power_w=mean(measurement.telemetry.get("power")),
-        throttle=throttle(measurement.telemetry),
+        power_w=(power_w := _sustained_power_w(measurement, regime)),
+        throttle=throttle(measurement.telemetry, power_w, ceilings.info.power_limit_w),
     )
 
 
@@ -238,14 +243,17 @@ def mean(channel: Channel | None) -> float | None:
     return sum(channel.values) / len(channel.values) if channel is not None and channel.values else None
 
 
-def throttle(telemetry: Mapping[str, Channel]) -> str | None:
+def throttle(telemetry: Mapping[str, Channel], power_w: float | None, power_limit_w: float | None) -> str | None:
     """Reasons that held the clock down and the share of readings that showed each; empty when none did, ``None`` when unread.
 
-    Each reason is a channel ``throttle.<reason>`` of zeros and ones.
+    Each reason is a channel ``throttle.<reason>`` of zeros and ones.  The power cap is named only where mean power is near
+    the limit: drivers set that bit at 407 of 700 W too.
     """
     shares = {name.removeprefix("throttle."): mean(c) for name, c in telemetry.items() if name.startswith("throttle.")}
     if not any(share is not None for share in shares.values()):
         return None
+    if not (power_w and power_limit_w and power_w >= POWER_CAP_SHARE * power_limit_w):
+        shares = {name: share for name, share in shares.items() if name not in POWER_CAPS}
     return ", ".join(f"{name} {share:.0%}" for name, share in sorted(shares.items()) if share)
 
 
@@ -269,10 +277,20 @@ def _memory_ceiling(ceilings: Ceilings, calibration: Calibration, work: Work, re
     return ceilings.bandwidth_bytes_s or calibration.best_bytes_s
 
 
+def _sustained_power_w(measurement: Measurement, regime: Regime) -> float | None:
+    """Mean power of a sustained window.  A burst's windows are shorter than the sensor takes to follow the load."""
+    return mean(measurement.telemetry.get("power")) if regime.load == "sustained" else None
+
+
+def _has_untimed_work(samples: SampleSet) -> bool:
+    """Whether the device did more in the window than the launches: cache flushes, a kernel that spins."""
+    return samples.method == "spin" or bool(samples.details.get("flush_bytes"))
+
+
 def _energy_per_launch_j(measurement: Measurement, samples: SampleSet, regime: Regime) -> float | None:
     """From the energy counter over a sustained window long enough to resolve its steps."""
     energy = measurement.telemetry.get("energy")
-    if regime.load != "sustained" or energy is None or len(energy.values) < 2:
+    if regime.load != "sustained" or energy is None or len(energy.values) < 2 or _has_untimed_work(samples):
         return None
     if energy.times_s[-1] - energy.times_s[0] < ENERGY_WINDOW_S:
         return None

@@ -122,7 +122,7 @@ class DeviceRow:
     info: DeviceInfo
     hardware: str | None
     match_reason: str
-    spec: dict[str, Any] | None  # a spec that is no file of the catalogue: a CPU's derived one
+    spec: dict[str, Any] | None  # the spec as it was used: scaled to a part, with what the device reports laid over it
 
 
 @dataclass(frozen=True, slots=True)

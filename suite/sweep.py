@@ -11,12 +11,14 @@ from suite.errors import WorkerStartFailed
 from suite.estimate import Estimate
 from suite.events import CaseFinished, Event, PhaseStarted, SweepFinished, SweepStarted, WorkerRestarted
 from suite.interrupts import leave, on_interrupt
+from suite.jobs.calibration import CalibrationJob
 from suite.launcher.death import Death
 from suite.launcher.happenings import CaseEnded, Interrupted, WorkerLog
 from suite.launcher.launch import Launcher
 from suite.ledger import Ledger, Place, device_row
 from suite.locks import hold
 from suite.measurement import Measurement
+from suite.outcome import Evidence
 from suite.plan import data_seed
 from suite.planned import DeviceSlot, PlannedCase
 from suite.protocol import Ready
@@ -34,7 +36,8 @@ class Sweep:
     """Everything that a run is.
 
     ``calibrations`` are the stored ones by device uid; what the run measures replaces them.  ``resume`` is the run to go
-    on with: its cases that have a result are left as they are.
+    on with: its cases that have a result are left as they are, but for the calibration of the slots in ``recalibrate``,
+    which was another chip's.
     """
 
     config: RunConfig
@@ -44,6 +47,7 @@ class Sweep:
     argv: Sequence[str] = ()
     overrides: Sequence[str] = ()
     resume: str | None = None
+    recalibrate: frozenset[int] = frozenset()
 
 
 def sweep(plan: Sweep, store: "Store", watch: Watch) -> SweepFinished:
@@ -63,14 +67,14 @@ def sweep(plan: Sweep, store: "Store", watch: Watch) -> SweepFinished:
         places = _places(plan, started)
         writer = stack.enter_context(_open_run(plan, store, places, _environment(plan.slots, started)))
         locks.name(writer.run)
-        return _measure(plan, launcher, Ledger(writer, places, plan.calibrations), watch)
+        return _measure(plan, launcher, Ledger(writer, places, _comparable(plan, places)), watch)
 
 
 def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> SweepFinished:
     """The line itself.  Cases whose end is known without running are stored first."""
     config, run = plan.config, ledger.writer.run
     done = ledger.writer.finished
-    todo = [planned for planned in plan.cases if (planned.slot, planned.case.key) not in done]
+    todo = [planned for planned in plan.cases if (planned.slot, planned.case.key) not in done or _is_stale(plan, planned)]
     estimate = Estimate(plan.slots, todo, len(plan.cases))
     watch(SweepStarted(run, len(plan.cases), len(plan.cases) - len(todo)))
 
@@ -97,6 +101,10 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
                 case PhaseStarted() | WorkerRestarted():
                     watch(happening)
     return _finish(plan, ledger, estimate, interrupted, watch)
+
+
+def _is_stale(plan: Sweep, planned: PlannedCase) -> bool:
+    return planned.slot in plan.recalibrate and planned.case.workload.job == CalibrationJob.name
 
 
 def _finish(plan: Sweep, ledger: Ledger, estimate: Estimate, signal: str, watch: Watch) -> SweepFinished:
@@ -145,6 +153,12 @@ def _places(plan: Sweep, started: Mapping[int, Ready | Death]) -> dict[int, Plac
     if len(failed) == len(started):
         raise WorkerStartFailed(failed[0].reason)
     return {slot.slot: device_row(slot, started[slot.slot], plan.config) for slot in plan.slots}
+
+
+def _comparable(plan: Sweep, places: Mapping[int, Place]) -> dict[str, Calibration]:
+    """Stored calibrations are measured: what a simulated device does is not held against them."""
+    measured = {place.row.info.uid for place in places.values() if place.evidence is Evidence.MEASURED}
+    return {uid: calibration for uid, calibration in plan.calibrations.items() if uid in measured}
 
 
 def _environment(slots: Sequence[DeviceSlot], started: Mapping[int, Ready | Death]) -> dict[str, Facts]:

@@ -38,18 +38,20 @@ class Work:
 class Footprint:
     """Device memory that a case needs, for plan's prediction and for choosing how many input sets rotate.
 
-    ``input_bytes`` and ``output_bytes`` are per input set; ``scratch_bytes`` is needed once, for the reference.
+    ``input_bytes`` and ``output_bytes`` are per input set; ``scratch_bytes`` is needed once, for data and reference;
+    ``emulation_bytes`` once more on a device that has no unit for the format.
     """
 
     input_bytes: int
     output_bytes: int
     scratch_bytes: int
+    emulation_bytes: int = 0
 
     @property
     def set_bytes(self) -> int:
         """Bytes of one rotating input set, outputs included."""
         return self.input_bytes + self.output_bytes
 
-    def total_bytes(self, sets: int) -> int:
+    def total_bytes(self, sets: int, emulated: bool = False) -> int:
         """Bytes needed with ``sets`` rotating input sets."""
-        return self.set_bytes * sets + self.scratch_bytes
+        return self.set_bytes * sets + self.scratch_bytes + (self.emulation_bytes if emulated else 0)

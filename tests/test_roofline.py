@@ -1,5 +1,7 @@
 """Ceilings, bounds and the physical-limit gate, on a real H200's facts and on a CPU's."""
 
+from dataclasses import replace
+
 import pytest
 
 from suite.backend import Channel, DeviceInfo
@@ -25,7 +27,9 @@ from suite.work import Work
 
 COLD = Regime("cold", "sustained", "device")
 WARM = Regime("warm", "sustained", "device")
-H200 = DeviceInfo("cuda", 0, "NVIDIA H200", "f" * 16, 150_754_820_096, "sm_90", 132, 1980e6, llc_bytes=60 * 2**20)
+H200 = DeviceInfo(
+    "cuda", 0, "NVIDIA H200", "f" * 16, 150_754_820_096, "sm_90", 132, 1980e6, llc_bytes=60 * 2**20, power_limit_w=700.0
+)
 SHEET = load("nvidia-h200-sxm5-141gb")
 LIMITS = Ceilings(H200, SHEET)
 CALIBRATION = Calibration(4.61e12, 4.30e12, 4.37e12, 1.0e-6, 1.1e-5)
@@ -189,10 +193,42 @@ def test_energy_needs_a_window_that_resolves_the_counter():
     assert per_launch == pytest.approx(1750 / 2500)
 
 
-def test_throttle_names_reasons_and_shares():
-    bits = {
+def reasons(power_w):
+    return {
         "throttle.sw_power_cap": Channel("", (0.0, 1.0), (1.0, 0.0)),
+        "throttle.hw_thermal": Channel("", (0.0, 1.0), (0.0, 1.0)),
         "throttle.hw_slowdown": Channel("", (0.0, 1.0), (0.0, 0.0)),
+        "power": Channel("W", (0.0, 1.0), (power_w, power_w)),
     }
-    assert summarize(timed(1e-3, bits), gemm(8192), COLD, LIMITS, CALIBRATION).throttle == "sw_power_cap 50%"
+
+
+def test_throttle_names_reasons_and_shares():
+    capped = summarize(timed(1e-3, reasons(691.0)), gemm(8192), COLD, LIMITS, CALIBRATION)
+    assert capped.throttle == "hw_thermal 50%, sw_power_cap 50%"
     assert summarize(timed(1e-3), gemm(8192), COLD, LIMITS, CALIBRATION).throttle is None
+
+
+def test_the_power_cap_is_named_only_near_the_limit():
+    """The driver sets that bit at 407 W of 700 too."""
+    assert summarize(timed(1e-3, reasons(407.0)), gemm(8192), COLD, LIMITS, CALIBRATION).throttle == "hw_thermal 50%"
+
+
+def test_a_burst_is_over_before_the_power_sensor_follows():
+    burst = Regime("cold", "burst", "device")
+    assert summarize(timed(1e-3, reasons(691.0)), gemm(8192), burst, LIMITS, CALIBRATION).power_w is None
+
+
+def test_what_is_refused_has_no_rate_to_show():
+    work = gemm(4096)
+    refused = judge(timed(work.flops / 2854e12), work, LIMITS, COLD)
+    assert refused.samples is not None
+    assert summarize(refused, work, COLD, LIMITS, CALIBRATION) is None
+
+
+@pytest.mark.parametrize(("method", "details"), [("spin", {}), ("host", {"flush_bytes": 2**30})])
+def test_energy_of_untimed_work_is_not_billed_to_the_launches(method, details):
+    energy = {"energy": Channel("J", (0.0, 2.5), (100.0, 1850.0))}
+    measured = timed(1e-3, energy)
+    flushed = replace(measured, samples=replace(measured.samples, method=method, details=details))
+    assert summarize(measured, gemm(8192), COLD, LIMITS, CALIBRATION).energy_j is not None
+    assert summarize(flushed, gemm(8192), COLD, LIMITS, CALIBRATION).energy_j is None

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from backends.host.processes import run_family
 from backends.telemetry.nvml_reasons import by_reason
-from backends.telemetry.polled import PERIOD_S, EnergyMeter, Gauge, Missing, PolledTelemetry, ReadingLost
+from backends.telemetry.polled import NO_DEVICE_CLOCK, PERIOD_S, EnergyMeter, Gauge, Missing, PolledTelemetry, ReadingLost
 from suite.backend import Fact
 
 # The default power reading is a mean over a second: it shows a burst's load only when the burst is over.
@@ -139,8 +139,11 @@ class NvmlDevice:
             raise ReadingLost(f"{function}: {error}") from error
 
 
-def nvml_telemetry(device: NvmlDevice, period_s: float = PERIOD_S) -> PolledTelemetry:
-    """Telemetry of one NVIDIA device; a channel it does not offer is unavailable with the driver's reason."""
+def nvml_telemetry(device: NvmlDevice, period_s: float = PERIOD_S, no_clock: str = NO_DEVICE_CLOCK) -> PolledTelemetry:
+    """Telemetry of one NVIDIA device; a channel it does not offer is unavailable with the driver's reason.
+
+    ``no_clock`` is why the device's own clock is not read, where it is not.
+    """
     gauges: dict[str, Gauge | Missing] = {
         "sm_clock": Gauge(device.sm_clock_hz),
         "memory_clock": Gauge(device.memory_clock_hz),
@@ -150,7 +153,7 @@ def nvml_telemetry(device: NvmlDevice, period_s: float = PERIOD_S) -> PolledTele
         "memory_used": Gauge(device.memory_used_bytes),
     }
     energy = EnergyMeter(device.energy_j, ENERGY_WINDOW_S)
-    return PolledTelemetry(gauges, energy, lambda: other_processes(device), period_s, derive=by_reason)
+    return PolledTelemetry(gauges, energy, lambda: other_processes(device), period_s, derive=by_reason, no_clock=no_clock)
 
 
 def other_processes(device: NvmlDevice) -> int | None:

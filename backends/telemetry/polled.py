@@ -84,6 +84,7 @@ class PolledTelemetry:
         on_start: Callable[[], None] | None = None,
         absent: str = "not offered by this device",
         derive: Callable[[Mapping[str, Channel]], Mapping[str, Channel]] = dict,
+        no_clock: str = NO_DEVICE_CLOCK,
     ) -> None:
         self._gauges: dict[str, Gauge | Missing] = {name: gauges.get(name, Missing(absent)) for name in POLLED}
         self._energy = energy
@@ -91,6 +92,7 @@ class PolledTelemetry:
         self._period_s = period_s
         self._on_start = on_start
         self._derive = derive
+        self._no_clock = no_clock
         self._series: dict[str, Series] = {}
         self._began_s = 0.0
         self._energy_before: float | str = ""
@@ -115,7 +117,7 @@ class PolledTelemetry:
             self._thread.join()
             self._thread = None
         channels = {name: series.channel(POLLED[name]) for name, series in self._series.items()}
-        clock = Channel("Hz", (), (), NO_DEVICE_CLOCK)
+        clock = Channel("Hz", (), (), self._no_clock)
         return self._derive({**channels, "energy": self._energy_channel(), "device_clock": clock})
 
     def mark(self) -> None:

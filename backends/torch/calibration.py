@@ -8,7 +8,6 @@ y = x, triad writes a = b + 3 c.
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import torch
@@ -157,7 +156,11 @@ def _empty_set(shape: tuple[int, int], target: Target) -> InputSet:
 
 
 def _has_triton(target: Target) -> bool:
-    return target.kind == "cuda" and find_spec("triton") is not None
+    if target.kind != "cuda":
+        return False
+    from backends.triton.works import why_not
+
+    return not why_not()
 
 
 OPERATIONS = {

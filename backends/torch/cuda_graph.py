@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from backends.torch.events import EVENT_RESOLUTION_S
 from backends.torch.graph_names import kernel_names
 from backends.torch.launches import Launchable, LaunchPlan, estimate_launch_s, plan_launches
 
@@ -20,8 +21,6 @@ from backends.torch.launches import Launchable, LaunchPlan, estimate_launch_s, p
 RING = 4
 # A node costs host time to capture and device memory to hold.
 NODES_AT_MOST = 2048
-# cudaEventElapsedTime's documented resolution.
-EVENT_RESOLUTION_S = 0.5e-6
 
 
 class Recording:

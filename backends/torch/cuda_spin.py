@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from backends.torch.events import EVENT_RESOLUTION_S
 from backends.torch.flush import CacheFlush
 from backends.torch.launches import Launchable
 
@@ -24,6 +25,7 @@ class SpinSampler:
 
     method = "spin"
     launches = 1
+    resolution_s = EVENT_RESOLUTION_S
 
     def __init__(
         self,
@@ -42,11 +44,15 @@ class SpinSampler:
         self._next = 0
         self._gate = cuda.Event()
         self._events = [(cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)) for _ in range(BATCH)]
-        self._fixed = {"sets": sets, "flush_bytes": flush.size_bytes if flush is not None else 0, **(details or {})}
+        self._fixed: dict[str, Any] = {
+            "sets": sets,
+            "flush_bytes": flush.size_bytes if flush is not None else 0,
+            **(details or {}),
+        }
         self.details: Mapping[str, Any] = self._fixed
         # A kernel that is still to be loaded would wait for the spin to end: load everything first.
         self.replay()
-        self.resolution_s = self._empty_pair_s()
+        self._fixed["empty_pair_s"] = self._empty_pair_s()
 
     def sample(self, count: int) -> Sequence[int]:
         durations_ns: list[int] = []
@@ -89,7 +95,7 @@ class SpinSampler:
         return not self._gate.query()
 
     def _empty_pair_s(self) -> float:
-        """What a pair of events around nothing reads: the floor of one sample."""
+        """What a pair of events around nothing reads: an offset in every sample, not what the timer resolves."""
         self._cuda._sleep(self._cycles)
         for start, end in self._events:
             start.record()

@@ -24,7 +24,7 @@ class HostSampler:
 
     ``wait`` returns when everything launched has finished (nothing to do on a CPU).  With a ``flush``, caches are emptied
     before each rotation over the input sets, outside the timed part; every launch of a rotation then finds its own buffers
-    cold.  A call of ``sample`` begins with a flush, because a check may have touched any set before it.
+    cold.  Calls of ``sample`` go on in the rotation where the last one ended; the first begins with a flush.
     """
 
     method = "host"
@@ -40,6 +40,7 @@ class HostSampler:
         self._kernel = kernel
         self._wait = wait
         self._flush = flush
+        self._next = 0
         self._orders = [plan.order(sample) for sample in range(plan.period)]
         self.launches = plan.launches
         self.resolution_s = clock_resolution_s()
@@ -52,7 +53,11 @@ class HostSampler:
         self.replay()
 
     def sample(self, count: int) -> Sequence[int]:
-        return [self._time(number % len(self._orders)) for number in range(count)]
+        durations_ns = []
+        for _ in range(count):
+            durations_ns.append(self._time(self._next % len(self._orders)))
+            self._next += 1
+        return durations_ns
 
     def replay(self) -> None:
         for set_index in range(self._kernel.sets):

@@ -21,10 +21,11 @@ roofbench devices --json           with everything the runtime reports"""
 
 
 class Found(NamedTuple):
-    """What one backend answered."""
+    """What one backend answered; ``folders`` hold the user's own sheets."""
 
     backend: str
     result: "ProbeResult"
+    folders: list[str]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
 
     config = compose(args.overrides, args.config_dir)
     found = [
-        Found(name, ask_backend(backend.target or "", backend.options)) for name, backend in candidates(config.backends).items()
+        Found(name, ask_backend(backend.target or "", backend.options), config.hardware_folders)
+        for name, backend in candidates(config.backends).items()
     ]
     if args.json:
         json.dump([row for each in found for row in _json_rows(each)], sys.stdout, indent=2)
@@ -52,27 +54,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _json_rows(found: Found) -> list[dict[str, Any]]:
-    from suite.hardware.match import match
+    from suite.hardware.assign import assign
 
     if not found.result.devices:
         return [{"backend": found.backend, "device": None, "reason": found.result.error or "no device found"}]
     rows = []
     for info in found.result.devices:
-        matched = match(info)
+        matched = assign(info, None, found.folders)
         spec = matched.spec.id if matched.spec is not None else None
         rows.append({"backend": found.backend, "device": info.to_json(), "hardware": spec, "reason": matched.reason})
     return rows
 
 
 def _lines(found: Found) -> list[str]:
-    from suite.hardware.match import match
+    from suite.hardware.assign import assign
     from suite.report.words import si
 
     if not found.result.devices:
         return [f"{found.backend}: none ({found.result.error})" if found.result.error else f"{found.backend}: none"]
     lines = [f"{found.backend}:"]
     for info in found.result.devices:
-        matched = match(info)
+        matched = assign(info, None, found.folders)
         partition = f" ({info.partition})" if info.partition else ""
         sheet = matched.spec.id if matched.spec is not None else "unknown"
         lines.append(f"  device {info.index}: {info.name}{partition}, {si(info.memory_bytes, 'B')}")

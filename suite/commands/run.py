@@ -133,6 +133,7 @@ def _measure(resolved: "Resolved", store: "Store", resumed: "RunInfo | None", ov
         argv=["roofbench", *sys.argv[1:]],
         overrides=overrides,
         resume=resumed.run if resumed else None,
+        recalibrate=_recalibrate(resolved, store, resumed, calibrations) if resumed else frozenset(),
     )
     _say_first(resolved)
     with display(sys.stdout) as watch:
@@ -172,6 +173,19 @@ def _calibrations(resolved: "Resolved", store: "Store") -> "dict[str, Calibratio
     with Reader.open(str(store.path)) as reader:
         found = {slot.info.uid: reader.calibration(slot.info.uid) for slot in resolved.slots if slot.info}
     return {uid: calibration for uid, calibration in found.items() if None not in astuple(calibration)}
+
+
+def _recalibrate(
+    resolved: "Resolved", store: "Store", resumed: "RunInfo", calibrations: "dict[str, Calibration]"
+) -> frozenset[int]:
+    """Slots whose calibration in the run to go on with is another chip's, and whose own chip has none stored."""
+    from suite.store.queries import Reader
+
+    uids = {slot.slot: slot.info.uid for slot in resolved.slots if slot.info}
+    with Reader.open(str(store.path)) as reader:
+        rows = reader.results(resumed.run, job="calibration")
+    strange = {row.device_slot for row in rows if uids.get(row.device_slot) not in (None, row.device_uid)}
+    return frozenset(slot for slot in strange if uids[slot] not in calibrations)
 
 
 def _resumed(config: "RunConfig", overrides: Sequence[str]) -> "RunInfo":

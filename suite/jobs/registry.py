@@ -1,5 +1,4 @@
-"""Which jobs there are.  A new job is one file beside this one and one line here; other packages use the entry-point group
-``roofbench.jobs``."""
+"""Which jobs there are.  A new job is one file beside this one and one line here."""
 
 from suite.errors import UsageError, nearest
 from suite.jobs.calibration import CalibrationJob

@@ -37,7 +37,7 @@ class Turn:
             announce(name)
 
         try:
-            return self.seat.ask(request, phase, self.planned.case.regime, enter)
+            return self.seat.ask(request, phase, self.planned, enter)
         finally:
             self.elapsed_s += self._spent(phase, phase_began) - began
 
@@ -139,7 +139,7 @@ class Cohort:
             if turn is culprit or turn.ready is None or not turn.seat.occupied:
                 continue
             try:
-                turn.seat.ask(Drop(turn.ticket), "verify", turn.planned.case.regime, lambda _: None)
+                turn.seat.ask(Drop(turn.ticket), "verify", turn.planned, lambda _: None)
             except WorkerLost:
                 continue
         self._under_way.clear()

@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from suite.case import Regime
 from suite.launcher.deadlines import limit_s
 from suite.launcher.death import Death, diagnose, oom_kill_count
 from suite.launcher.output import Output
 from suite.launcher.reaper import MARK, kill_marked
 from suite.outcome import Outcome
-from suite.planned import DeviceSlot
+from suite.planned import DeviceSlot, PlannedCase
 from suite.protocol import (
     PROTOCOL_VERSION,
     Advanced,
@@ -112,17 +111,17 @@ class WorkerProcess:
         raise WorkerRefused(Death(Outcome.ERROR, f"worker speaks another protocol than version {PROTOCOL_VERSION}"))
 
     def ask(
-        self, request: Prepare | Round | Finish | Drop, phase: str, regime: Regime, announce: Callable[[str], None]
+        self, request: Prepare | Round | Finish | Drop, phase: str, planned: PlannedCase, announce: Callable[[str], None]
     ) -> Advanced | Ended | Failed:
         """Have one request carried out, each phase within its deadline, the first being ``phase``.
 
         A worker that dies, stalls or talks nonsense is killed with its children, and ``WorkerLost`` says why.
         """
-        answer = self._exchange(request, phase, time.monotonic() + limit_s(phase, self._birth.settings, regime), regime)
+        answer = self._exchange(request, phase, time.monotonic() + limit_s(phase, self._birth.settings, planned), planned)
         while isinstance(answer, Phase):
             phase = answer.name
             announce(phase)
-            answer = self._next(phase, time.monotonic() + limit_s(phase, self._birth.settings, regime), regime)
+            answer = self._next(phase, time.monotonic() + limit_s(phase, self._birth.settings, planned), planned)
         if isinstance(answer, Advanced | Ended | Failed) and answer.ticket == request.ticket:
             return answer
         self.kill()
@@ -150,14 +149,14 @@ class WorkerProcess:
         """Close the connection of a worker that is dead; not while another thread waits on it."""
         self._connection.close()
 
-    def _exchange(self, request: Message, phase: str, until: float, regime: Regime | None = None) -> Message:
+    def _exchange(self, request: Message, phase: str, until: float, planned: PlannedCase | None = None) -> Message:
         try:
             self._connection.send(request)
         except ConnectionClosed:
             raise WorkerLost(self._bury(phase)) from None
-        return self._next(phase, until, regime)
+        return self._next(phase, until, planned)
 
-    def _next(self, phase: str, until: float, regime: Regime | None = None) -> Message:
+    def _next(self, phase: str, until: float, planned: PlannedCase | None = None) -> Message:
         """Return the next message, or kill the worker and say why there is none."""
         try:
             message = self._receive(until)
@@ -168,7 +167,7 @@ class WorkerProcess:
             raise WorkerLost(Death(Outcome.CRASHED, f"worker sent what cannot be read while {DOING[phase]}: {error}")) from None
         if message is None:
             self.kill()
-            raise WorkerLost(Death(Outcome.TIMEOUT, _too_long(phase, self._birth.settings, regime)))
+            raise WorkerLost(Death(Outcome.TIMEOUT, _too_long(phase, self._birth.settings, planned)))
         return message
 
     def _receive(self, until: float) -> Message | None:
@@ -198,9 +197,9 @@ def _command(birth: Birth, fd: int) -> list[str]:
     return command + [word for descriptor in birth.holds for word in ("--hold", str(descriptor))]
 
 
-def _too_long(phase: str, settings: MeasureSettings, regime: Regime | None) -> str:
-    whole_s, own_s = limit_s(phase, settings, regime), limit_s(phase, settings)
-    more = f" plus {whole_s - own_s:g} s that the regime asks for" if whole_s > own_s else ""
+def _too_long(phase: str, settings: MeasureSettings, planned: PlannedCase | None) -> str:
+    whole_s, own_s = limit_s(phase, settings, planned), limit_s(phase, settings)
+    more = f" plus {whole_s - own_s:g} s that the regime and the plan ask for" if whole_s > own_s else ""
     return (
         f"{DOING[phase]} took longer than measure.deadlines.{phase}_s={own_s:g}{more}; "
         f"the worker and its children were killed in phase {phase}"

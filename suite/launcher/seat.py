@@ -3,12 +3,12 @@
 import itertools
 from collections.abc import Callable
 
-from suite.case import Regime
 from suite.events import WorkerRestarted
 from suite.launcher.death import Death
 from suite.launcher.happenings import Happening, WorkerLog
 from suite.launcher.process import Birth, WorkerLost, WorkerProcess, WorkerRefused
 from suite.outcome import Outcome
+from suite.planned import PlannedCase
 from suite.protocol import Advanced, Drop, Ended, Failed, Finish, Prepare, Ready, Round
 
 START_TRIES = 3
@@ -62,12 +62,12 @@ class Seat:
         raise CannotStart(self._dead)
 
     def ask(
-        self, request: Prepare | Round | Finish | Drop, phase: str, regime: Regime, announce: Callable[[str], None]
+        self, request: Prepare | Round | Finish | Drop, phase: str, planned: PlannedCase, announce: Callable[[str], None]
     ) -> Advanced | Ended | Failed:
         """Ask the present worker; a fatal answer or ``WorkerLost`` empties the seat."""
         assert self._process is not None, "ready() comes first"
         try:
-            answer = self._process.ask(request, phase, regime, announce)
+            answer = self._process.ask(request, phase, planned, announce)
         except WorkerLost as lost:
             self._emptied(lost.death.reason)
             raise

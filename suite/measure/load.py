@@ -1,8 +1,10 @@
 """The load axis: short windows from idle, or sampling once clock and power have become steady."""
 
 import time
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from suite.backend import Sampler, Telemetry
+from suite.backend import Channel, Sampler, Telemetry
 from suite.measure.regimes import Reading, settled
 from suite.measure.statistics import median
 from suite.settings import MeasureSettings
@@ -12,20 +14,30 @@ CHUNKS_PER_WINDOW = 10  # readings that are averaged in one window of the steady
 BRIEF_SHARE = 0.5  # of a window: what a later round needs to bring back its own load after another kernel's turn
 
 
-def burst_windows(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings) -> list[list[int]]:
+class BurstWindow(NamedTuple):
+    """One window from idle: its samples, its telemetry, and when it began on the monotonic clock."""
+
+    durations_ns: list[int]
+    telemetry: Mapping[str, Channel]
+    began_s: float
+
+
+def burst_windows(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings) -> Iterator[BurstWindow]:
     """Take windows of at most ``burst_window_s`` from idle; the first sample of each is dropped.
 
-    A sample that is longer than the window makes a window of its own, after the dropped one.
+    A sample that is longer than the window makes a window of its own, after the dropped one.  Telemetry is read within the
+    windows: over the idle times it would tell of a device that does nothing.
     """
-    windows = []
     for index in range(settings.burst_windows):
         time.sleep(settings.burst_first_idle_s if index == 0 else settings.burst_idle_s)
         first = sampler.sample(1)[0]
         left_s = settings.burst_window_s - first * NS
+        telemetry.start()
+        began_s = time.monotonic()
         telemetry.mark()
-        windows.append(list(sampler.sample(max(1, int(left_s / max(first * NS, 1e-9))))))
+        durations_ns = list(sampler.sample(max(1, int(left_s / max(first * NS, 1e-9)))))
         telemetry.mark()
-    return windows
+        yield BurstWindow(durations_ns, telemetry.stop(), began_s)
 
 
 def settle(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings, briefly: bool = False) -> bool:

@@ -7,6 +7,7 @@ from suite.case import Regime
 from suite.work import Footprint
 
 COLD_ROTATION = 3  # rotating inputs must cover this many times the last-level cache before one is used again
+UNKNOWN_LLC_BYTES = 256 * 2**20  # the largest cache of an accelerator in the table
 SETS_AT_MOST = 4096  # a captured graph has a node for each set; beyond this, capture takes longer than it tells
 
 
@@ -14,12 +15,11 @@ def rotating_sets(regime: Regime, footprint: Footprint, llc_bytes: int | None, c
     """How many input sets to allocate.
 
     Warm, or flushed between launches: one.  Cold by rotation: enough that their bytes cover three times the last-level
-    cache, and at least two, so that no launch finds its own outputs.  An unknown cache counts as 256 MiB, the largest
-    among accelerators in the table.
+    cache, and at least two, so that no launch finds its own outputs.  An unknown cache counts as the largest one known.
     """
     if regime.cache == "warm" or cold_by == "flush":
         return 1
-    covered = COLD_ROTATION * (llc_bytes if llc_bytes is not None else 256 * 2**20)
+    covered = COLD_ROTATION * (llc_bytes or UNKNOWN_LLC_BYTES)
     return min(SETS_AT_MOST, max(2, math.ceil(covered / max(footprint.set_bytes, 1)) + 1))
 
 

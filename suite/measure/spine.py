@@ -60,6 +60,7 @@ class Trial:
         reason = self._backend.supports(self._case)
         if reason is not None:
             return self._end(Outcome.UNSUPPORTED, reason)
+        self._backend.peak_memory_bytes()  # from here on it is this case's
         self._kernel = self._backend.prepare(self._case, self._order.sets, self._order.seed)
         self._enter("verify")
         self._before = self._check(self._order.seed, self._launch_every_set)
@@ -76,8 +77,9 @@ class Trial:
         began_s = time.monotonic()
         telemetry = self._backend.telemetry() if self._settings.telemetry else NoTelemetry("measure.telemetry is off")
         if self._case.regime.load == "burst":
-            telemetry.start()
-            self._batches += burst_windows(self._ready_sampler(), telemetry, self._settings)
+            for batch, window, at_s in burst_windows(self._ready_sampler(), telemetry, self._settings):
+                self._batches.append(batch)
+                self._keep(window, at_s)
         else:
             first = round_index == 0
             self._steady = (
@@ -87,7 +89,7 @@ class Trial:
             telemetry.mark()
             self._sample_round()
             telemetry.mark()
-        self._keep(telemetry.stop(), began_s)
+            self._keep(telemetry.stop(), began_s)
         others = telemetry.other_processes()
         self._contended = None if others is None else bool(others) or bool(self._contended)
         self._leave()
@@ -133,13 +135,15 @@ class Trial:
 
     def _check(self, seed: int, run: Callable[[], None]) -> Check:
         kernel = self._ready_kernel()
-        kernel.poison()
-        self._backend.synchronize()
-        run()
-        self._backend.synchronize()
         looked_at = sorted({0, kernel.sets - 1, seed % kernel.sets})
         probes = [probe(kernel.output_shape, index, self._settings.verify_tiles, seed + index) for index in looked_at]
-        return check(kernel, probes, self._order.tolerance)
+
+        def run_alone() -> None:
+            self._backend.synchronize()
+            run()
+            self._backend.synchronize()
+
+        return check(kernel, probes, self._order.tolerance, run_alone)
 
     def _launch_every_set(self) -> None:
         kernel = self._ready_kernel()
@@ -164,6 +168,7 @@ class Trial:
             telemetry=self._telemetry,
             description=dict(self._kernel.describe()) if self._kernel else {},
             phases_s=dict(self._phases_s),
+            peak_memory_bytes=self._backend.peak_memory_bytes() if self._kernel else None,
         )
 
     def _interval_s(self) -> Interval | None:

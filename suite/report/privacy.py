@@ -3,6 +3,7 @@
 The store keeps them for its owner; a report is for strangers.
 """
 
+import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,12 @@ LEFT_OUT = "left out of published reports"
 _PLACES = frozenset({"store", "resume"})  # settings that say where results go, not what is measured
 _HOME = re.compile(r"(?:/(?:home|Users)/[^/\s'\":,;]+|/root|[A-Za-z]:\\Users\\[^\\\s'\":,;]+)(?![\w.-])")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
+_UUID = re.compile(r"\b(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
+_COLONS = re.compile(r"(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])")  # an IPv6 address, or a time of day
 _MAC = re.compile(r"\b(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\b")
+# Private networks only: a four-part version of a driver reads like a public address.
+_IPV4 = re.compile(r"\b(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01])|169\.254)(?:\.\d{1,3}){2,3}\b(?!\.\d)")
+MASKS = ((_HOME, "~"), (_CREDENTIALS, ""), (_MAC, "<address>"), (_UUID, "<device>"), (_IPV4, "<address>"))
 _SHORTEST_NAME = 3  # shorter host or user names would match inside ordinary words
 
 
@@ -44,9 +50,9 @@ class Scrubber:
         text = text.encode("utf-8", "replace").decode()
         for name in self.names:
             text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "<name>", text)
-        for pattern, mask in ((_HOME, "~"), (_CREDENTIALS, ""), (_MAC, "<address>")):
+        for pattern, mask in MASKS:
             text = pattern.sub(mask, text)
-        return text
+        return _COLONS.sub(_without_address, text)
 
     def json(self, value: Any) -> Any:
         """The same for every string inside a JSON value, keys included."""
@@ -66,6 +72,14 @@ class Scrubber:
         if is_private(name):
             return Fact.unavailable(LEFT_OUT)
         return Fact(self.json(fact.value), fact.status, self.text(fact.reason))
+
+
+def _without_address(found: re.Match[str]) -> str:
+    try:
+        ipaddress.IPv6Address(found.group())
+    except ValueError:
+        return found.group()
+    return "<address>"
 
 
 def is_private(name: str) -> bool:

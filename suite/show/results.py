@@ -60,11 +60,9 @@ def runs_lines(runs: Sequence[RunInfo], screen: Screen) -> Iterator[str]:
 
 
 def _sheet(device: DeviceRow) -> str:
-    if device.spec is not None:
-        return f"spec {device.match_reason}"
-    if device.hardware is None:
-        return f"spec unknown: {device.match_reason}"
-    return f"spec sheet {device.hardware}"
+    if device.hardware is not None:
+        return f"spec sheet {device.hardware} ({device.match_reason})"
+    return f"spec {device.match_reason}" if device.spec is not None else f"spec unknown: {device.match_reason}"
 
 
 def result_table(rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:

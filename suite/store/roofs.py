@@ -9,6 +9,7 @@ from sqlalchemy import Connection, func, select
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
 from suite.hardware.spec import HardwareSpec
+from suite.jobs.calibration import CalibrationJob
 from suite.outcome import Evidence, Outcome
 from suite.roofline import Ceilings, EmpiricalRoofs, empirical_fraction, in_cache
 from suite.rows import Calibration, DeviceRow
@@ -53,7 +54,7 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
 
 
 def calibrations(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[str, Calibration]:
-    """The latest calibration of each device that has one."""
+    """The latest calibration of each device that has one, by the method of this version."""
     statement = (
         select(_DEVICE.c.uid, _WORKLOAD.c.params, _CASE.c.dispatch, _SUMMARY.c.bytes_s, _SUMMARY.c.p50_s)
         .select_from(_WORKLOAD)
@@ -62,7 +63,7 @@ def calibrations(connection: Connection, evidence: Evidence, uids: Collection[st
         .join(_SUMMARY, _SUMMARY.c.result_id == _RESULT.c.id)
         .join(_DEVICE, _DEVICE.c.id == _RESULT.c.device_id)
         .where(_WORKLOAD.c.job == "calibration", _RESULT.c.outcome == Outcome.OK.value)
-        .where(_RESULT.c.evidence == evidence.value)
+        .where(_RESULT.c.evidence == evidence.value, _CASE.c.method_version == CalibrationJob.method_version)
         .order_by(_RESULT.c.finished_at, _RESULT.c.id)
     )
     if uids is not None:

@@ -8,7 +8,7 @@ from backends.torch.target import Target, cpu_target
 from suite.case import Case, Regime, Workload, items
 from suite.jobs.calibration import CalibrationJob
 from suite.jobs.gemm import GemmJob
-from suite.measure.verify import check, probe
+from suite.measure.verify import check, compare, probe
 from suite.measurement import Check
 
 COLD = Regime("cold", "sustained", "device")
@@ -59,17 +59,16 @@ def run_all(kernel: Any) -> None:
 
 
 def verdict(kernel: Any, case: Case, seed: int = 1, sets: Sequence[int] | None = None) -> Check:
-    """The check that the measuring spine makes of outputs as they stand now."""
+    """A check of the outputs as they stand now."""
     probes = [probe(kernel.output_shape, index, 4, seed + index) for index in (sets or range(kernel.sets))]
-    return check(kernel, probes, tolerance_of(case))
+    return compare(kernel, probes, [kernel.reference(each) for each in probes], tolerance_of(case))
 
 
 def fresh_verdict(kernel: Any, case: Case, seed: int) -> Check:
-    """Refill, poison, launch every set, check."""
+    """Refill, and check as the measuring spine does: poison, launch every set, compare."""
     kernel.refill(seed)
-    kernel.poison()
-    run_all(kernel)
-    return verdict(kernel, case, seed)
+    probes = [probe(kernel.output_shape, index, 4, seed + index) for index in range(kernel.sets)]
+    return check(kernel, probes, tolerance_of(case), lambda: run_all(kernel))
 
 
 def addresses(kernel: TorchKernel) -> list[int]:

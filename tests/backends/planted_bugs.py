@@ -112,6 +112,13 @@ def not_a_number(kernel: TorchKernel, set_index: int) -> None:
     )  # a value assigned would be a copy from the host: no graph takes it
 
 
+def destroyed_input(kernel: TorchKernel, set_index: int) -> None:
+    """Both an operand and the output are zero: right, by what is left of the inputs."""
+    each = kernel.input_sets[set_index]
+    each.operands[0].data.view(torch.uint8).zero_()
+    each.output.zero_()
+
+
 def planted(launch: Callable[[TorchKernel, int], None]) -> Callable[[TorchKernel], BuggyKernel]:
     return lambda kernel: BuggyKernel(kernel, launch)
 
@@ -122,5 +129,6 @@ BUGS = [
     Bug("stale output", lambda kernel: BuggyKernel(kernel, stale_output())),
     Bug("wrong scale", planted(wrong_scale)),
     Bug("truncated K", planted(truncated_k)),
+    Bug("destroyed input", planted(destroyed_input)),
     Bug("NaN", planted(not_a_number)),
 ]

@@ -10,7 +10,7 @@ from backends.torch import check, jobs
 from backends.torch.data import mixed_seed
 from suite.backend import Observed, Probe
 from suite.measure.verify import judge
-from tests.backends.cases import CPU_FORMATS, any_cpu, gemm_case, run_all, verdict
+from tests.backends.cases import CPU_FORMATS, any_cpu, fresh_verdict, gemm_case, run_all, verdict
 
 DTYPES = list(check.POISON)
 
@@ -112,6 +112,14 @@ def test_two_swapped_columns_are_seen() -> None:
     output[:, [70, 71]] = output[:, [71, 70]]
     results = [verdict(kernel, case, seed=seed).passed for seed in range(12)]
     assert not all(results)  # columns of equal sign hide each other for one seed in two
+
+
+@pytest.mark.parametrize("shape", [(64, 65536, 1), (256, 16384, 16), (512, 8192, 2)])
+def test_wide_float64_products_of_few_terms_are_right(shape: tuple[int, int, int]) -> None:
+    """Their projections cancel, and differ by more than their elements do."""
+    case = gemm_case("fp64", *shape)
+    kernel = jobs.prepare(case, any_cpu(), 1, seed=3)
+    assert [seed for seed in range(5) if not fresh_verdict(kernel, case, seed).passed] == []
 
 
 def test_an_empty_output_has_nothing_to_find() -> None:

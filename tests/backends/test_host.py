@@ -143,11 +143,12 @@ def test_an_arm_part_without_a_model_name(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_uid_recognises_a_machine_and_hides_its_id(tmp_path: Path) -> None:
     write(tmp_path / "etc/machine-id", "0123456789abcdef\n")
-    one, again, other = (cpuinfo.machine_uid(name, tmp_path) for name in ("A", "A", "B"))
+    one, again, other = (cpuinfo.machine_uid(name, 8, tmp_path) for name in ("A", "A", "B"))
     assert one == again != other
+    assert cpuinfo.machine_uid("A", 4, tmp_path) != one  # half the cores have other roofs
     assert "0123" not in one
     write(tmp_path / "etc/machine-id", "fedcba9876543210\n")
-    assert cpuinfo.machine_uid("A", tmp_path) != one
+    assert cpuinfo.machine_uid("A", 8, tmp_path) != one
 
 
 def stat(pid: int, parent: int, ticks: int, name: str = "x") -> str:

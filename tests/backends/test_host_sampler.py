@@ -44,10 +44,13 @@ def test_cold_flushes_once_for_a_turn_over_the_sets() -> None:
     assert recorder.events == ["flush", "wait", "0", "wait", "1", "wait", "flush", "wait", "0", "wait"]
 
 
-def test_cold_begins_every_call_with_a_flush() -> None:
+def test_cold_goes_on_in_the_rotation_and_flushes_before_a_set_comes_again() -> None:
     recorder = Recorder(sets=2)
     sampler = sampler_over(recorder, LaunchPlan(1, 2, 2), flush=True)
     sampler.sample(1)
+    recorder.events.clear()
+    sampler.sample(1)
+    assert recorder.events == ["1", "wait"]  # untouched since the flush before set 0
     recorder.events.clear()
     sampler.sample(1)
     assert recorder.events == ["flush", "wait", "0", "wait"]

@@ -18,6 +18,15 @@ def test_each_bug_is_caught(bug: Bug, format_name: str, layout: str) -> None:
 
 
 @pytest.mark.parametrize("format_name", CPU_FORMATS)
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+def test_each_bug_is_caught_at_a_large_k(bug: Bug, format_name: str) -> None:
+    """Tolerances grow with K; they must not grow past the bugs."""
+    case = gemm_case(format_name, 96, 80, 16384)
+    kernel = bug.wrap(jobs.prepare(case, any_cpu(), 2, seed=3))
+    assert not [fresh_verdict(kernel, case, seed) for seed in (10, 11)][-1].passed
+
+
+@pytest.mark.parametrize("format_name", CPU_FORMATS)
 def test_sound_kernels_never_fail(format_name: str) -> None:
     case = gemm_case(format_name, 96, 80, 256)
     kernel = jobs.prepare(case, any_cpu(), 1, seed=3)

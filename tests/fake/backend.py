@@ -78,6 +78,9 @@ class FakeBackend:
     def memory_free(self) -> int:
         return 60 * 2**30
 
+    def peak_memory_bytes(self) -> int | None:
+        return None
+
     def synchronize(self) -> None:
         """Nothing is ever under way."""
 
@@ -131,6 +134,7 @@ class FakeKernel:
         self._case = case
         self._seed = self._first_seed = seed
         self._made_from: list[int | None] = [None] * sets
+        self.set_bytes = 1 << 20
 
     @property
     def output_shape(self) -> tuple[int, int]:

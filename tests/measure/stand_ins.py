@@ -17,6 +17,7 @@ class ScriptedKernel:
 
     def __init__(self, sets: int = 1, wrong_from_start: bool = False, wrong_after_refill: bool = False) -> None:
         self.sets = sets
+        self.set_bytes = 3 * 8 * 8 * 8
         self.output_shape = (8, 8)
         self.expected = 1.0
         self.wrong_from_start, self.wrong_after_refill = wrong_from_start, wrong_after_refill
@@ -152,6 +153,9 @@ class ScriptedBackend:
 
     def memory_free(self) -> int:
         return 2**30
+
+    def peak_memory_bytes(self) -> int | None:
+        return 4096
 
     def synchronize(self) -> None:
         pass

@@ -17,6 +17,10 @@ H200 = DeviceInfo(
     "cuda", 0, "NVIDIA H200", "f" * 16, 150_754_820_096, architecture="sm_90", visible_units=132, max_clock_hz=1980e6,
     llc_bytes=60 * 2**20, power_limit_w=700.0,
 )  # fmt: skip
+RTX_4090 = DeviceInfo(
+    "cuda", 0, "NVIDIA GeForce RTX 4090", "e" * 16, 25_386_352_640, architecture="sm_89", visible_units=128,
+    max_clock_hz=2520e6, llc_bytes=72 * 2**20,
+)  # fmt: skip
 CPU = DeviceInfo(
     "cpu", 0, "Some CPU", "c" * 16, 24 * 2**30, architecture="x86_64", visible_units=2, max_clock_hz=2.6e9,
     llc_bytes=32 * 2**20, isa=("avx2", "fma", "avx512f"), cold_by="flush",
@@ -102,6 +106,18 @@ def test_a_shape_over_memory_is_refused_with_need_limit_and_remedy():
     assert "NVIDIA H200" in message
     assert "GB" in message
     assert "oversize=record" in message
+
+
+def test_what_fits_is_not_refused():
+    """The reference goes block by block: an operand of 24 GB needs no float64 copy of 48."""
+    cases = gemm(plan(config(formats=["bf16"], shapes=["8192x106496x16384"]), [slot(RTX_4090)]))
+    assert cases[1].verdict is None  # warm: one set of 6 GB in 25
+
+
+def test_emulating_a_format_takes_its_wide_copies():
+    emulated = gemm(plan(config(formats=["fp8_e4m3"], shapes=["2048"]), [slot(CPU)]))[0]
+    native = gemm(plan(config(formats=["fp8_e4m3"], shapes=["2048"]), [slot(H200)]))[1]
+    assert emulated.memory_bytes - native.memory_bytes == 2 * 2 * 2048 * 2048
 
 
 def test_oversize_can_be_recorded_instead():

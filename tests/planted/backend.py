@@ -88,6 +88,9 @@ class Planted:
     def memory_free(self) -> int:
         return self._real.memory_free()
 
+    def peak_memory_bytes(self) -> int | None:
+        return self._real.peak_memory_bytes()
+
     def synchronize(self) -> None:
         self._real.synchronize()
 

@@ -114,10 +114,17 @@ def test_last_words_are_the_workers_own() -> None:
 def test_deadlines_allow_for_what_the_regime_asks() -> None:
     settings = MeasureSettings(deadlines=DeadlineSettings(measure_s=1.0, compile_s=7.0))
     burst, sustained = Regime("cold", "burst", "device"), Regime("cold", "sustained", "device")
-    assert limit_s("compile", settings, burst) == 7.0
+    assert limit_s("compile", settings, planned(regime=burst)) == 7.0
     assert limit_s("measure", settings) == 1.0
-    assert limit_s("measure", settings, burst) > 1.0 + 5.0 + 4 * 1.0 + 5 * 0.02
-    assert limit_s("measure", settings, sustained) > 1.0 + settings.steady_timeout_s + settings.max_time_s
+    assert limit_s("measure", settings, planned(regime=burst)) > 1.0 + 5.0 + 4 * 1.0 + 5 * 0.02
+    assert limit_s("measure", settings, planned(regime=sustained)) > 1.0 + settings.steady_timeout_s + settings.max_time_s
+
+
+@pytest.mark.parametrize("phase", ["verify", "measure"])
+def test_a_launch_of_minutes_is_not_taken_for_a_hang(phase: str) -> None:
+    settings, short = MeasureSettings(), planned()
+    long = short._replace(predicted_s=6900.0)
+    assert limit_s(phase, settings, long) - limit_s(phase, settings, short) == pytest.approx(6900.0 - short.predicted_s)
 
 
 def slot(number: int, backend: str, uid: str, pci: str | None) -> DeviceSlot:

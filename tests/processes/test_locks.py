@@ -117,14 +117,21 @@ def test_a_lock_file_with_anything_in_it_is_no_obstacle(content: bytes) -> None:
         assert held.descriptors["uid0"] > 0
 
 
-def test_the_directory_falls_back_to_one_of_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_all_users_and_sessions_of_a_machine_share_one_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A directory of the session's own would give two runs of one device a lock each."""
     monkeypatch.delenv("ROOFBENCH_LOCK_DIR")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert lock_directory() == tmp_path / "roofbench"
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "none"))
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert lock_directory() == tmp_path / f"roofbench-{os.getuid()}"
-    assert lock_directory().stat().st_mode & 0o077 == 0
+    monkeypatch.setattr(locks, "SHARED", (tmp_path / "missing", tmp_path))
+    for session in ("ssh", "slurm"):
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / session))
+        monkeypatch.setenv("TMPDIR", str(tmp_path / session))
+        assert lock_directory() == tmp_path / "roofbench"
+    assert lock_directory().stat().st_mode & 0o7777 == 0o1777
+    before = os.umask(0o077)
+    try:
+        with hold([A]):
+            assert (tmp_path / "roofbench" / "uid0.lock").stat().st_mode & 0o777 == 0o666
+    finally:
+        os.umask(before)
 
 
 def test_an_unusable_directory_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The straight line on the fake backend: from planned cases to rows in a store."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from suite.errors import DeviceBusy, StoreWriteFailed, WorkerStartFailed
 from suite.events import CaseFinished, Event, SweepFinished, SweepStarted, WorkerRestarted
 from suite.locks import hold
 from suite.outcome import Evidence
-from suite.rows import ResultRow, RunInfo
+from suite.rows import Calibration, ResultRow, RunInfo
 from suite.store.queries import Reader
 from suite.store.writer import RunWriter, Store
 from suite.sweep import sweep
@@ -159,3 +160,26 @@ def test_a_store_that_fails_stops_the_run_and_resume_measures_only_what_is_missi
     assert end.status == "complete"
     assert len(rows) == 8
     assert before <= {row.result_id for row in rows}
+
+
+def test_a_run_that_goes_on_elsewhere_calibrates_the_other_chip(tmp_path: Path) -> None:
+    """Case keys name no chip: without it the second chip would have neither a launch bound nor a memory roof."""
+    spec = {"shapes": ["64x64x64"], "options": {}}
+    with Store.open(str(tmp_path / "store.db")) as store:
+        first = sweep(planned_sweep(spec), store, lambda _: None)
+        events: list[Event] = []
+        sweep(replace(planned_sweep(spec), resume=first.run), store, events.append)
+        assert [event for event in events if isinstance(event, CaseFinished)] == []
+        sweep(replace(planned_sweep(spec), resume=first.run, recalibrate=frozenset({0})), store, events.append)
+    again = [event.row for event in events if isinstance(event, CaseFinished)]
+    assert [row.job for row in again] == ["calibration"] * 5
+    assert {row.attempt for row in again} == {2}
+
+
+def test_a_simulated_device_is_not_judged_by_measured_calibrations(tmp_path: Path) -> None:
+    whole = planned_sweep({"shapes": ["4096x4096x4096"], "options": {}})
+    only_gemm = tuple(planned for planned in whole.cases if planned.case.workload.job == "gemm")
+    slow = Calibration(1.0, 1.0, 1.0, empty_device_s=1e3, empty_call_s=1e3)  # would make everything launch-bound
+    with Store.open(str(tmp_path / "store.db")) as store:
+        sweep(replace(whole, cases=only_gemm, calibrations={"simulated0": slow}), store, lambda _: None)
+    assert [row.bound for row in stored(tmp_path)] != ["launch"]

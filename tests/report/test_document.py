@@ -107,6 +107,11 @@ def test_a_clean_complete_run_needs_no_caution():
         ("my-lovelace-node71", "my-lovelace-node71"),
         ("broken \ud800 half", "broken ? half"),
         ("cuBLAS 13.1.0.3", "cuBLAS 13.1.0.3"),
+        ("driver 580.159.4.1, ROCm 6.4.1.2", "driver 580.159.4.1, ROCm 6.4.1.2"),
+        ("node 10.1.2.3, 192.168.0.7 and 172.20.1.1:8080", "node <address>, <address> and <address>:8080"),
+        ("fe80::1 and 2001:db8:0:1::12", "<address> and <address>"),
+        ("GPU-0a1b2c3d-0000-1111-2222-333344445555,1", "<device>,1"),
+        ("12:30:05 suite::measure a:b", "12:30:05 suite::measure a:b"),
     ],
 )
 def test_scrubbing(text, cleaned):

@@ -322,3 +322,10 @@ def _change(path: str, sql: str) -> None:
     connection.execute(sql)
     connection.commit()
     connection.close()
+
+
+def test_calibrations_by_an_older_method_do_not_count(path: str) -> None:
+    old = calibration("copy", 9e12, later_s=500)
+    older_case = replace(old.planned.case, method_version=old.planned.case.method_version - 1)
+    run_of(path, calibration("copy", 4.3e12), replace(old, planned=old.planned._replace(case=older_case)))
+    assert Reader.open(path).calibration("a1b2").copy_bytes_s == 4.3e12
