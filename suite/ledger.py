@@ -52,6 +52,7 @@ class Ledger:
         self.writer = writer
         self._places = places
         self._calibrations = dict(calibrations)
+        self._attempts = writer.attempts  # asked once: a case ends once in a sweep
 
     def enter(self, ended: CaseEnded) -> ResultRow:
         """Judge, summarise and commit one case; ``StoreWriteFailed`` when the store does not take it."""
@@ -71,6 +72,7 @@ class Ledger:
             evidence=place.evidence,
             started_at=finished_at - timedelta(seconds=ended.elapsed_s),
             finished_at=finished_at,
+            attempt=self._attempts.get((planned.slot, planned.case.key), 0) + 1,
         )
         row = self.writer.record(record)
         if summary is not None and measurement.outcome is Outcome.OK:
