@@ -1,6 +1,6 @@
 """Cases and checks that the tests of all torch backends share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from backends.torch.kernel import TorchKernel
@@ -64,11 +64,11 @@ def verdict(kernel: Any, case: Case, seed: int = 1, sets: Sequence[int] | None =
     return compare(kernel, probes, [kernel.reference(each) for each in probes], tolerance_of(case))
 
 
-def fresh_verdict(kernel: Any, case: Case, seed: int) -> Check:
-    """Refill, and check as the measuring spine does: poison, launch every set, compare."""
+def fresh_verdict(kernel: Any, case: Case, seed: int, run: Callable[[], None] | None = None) -> Check:
+    """Refill, and check as the measuring spine does: poison, launch every set (or ``run``), compare."""
     kernel.refill(seed)
     probes = [probe(kernel.output_shape, index, 4, seed + index) for index in range(kernel.sets)]
-    return check(kernel, probes, tolerance_of(case), lambda: run_all(kernel))
+    return check(kernel, probes, tolerance_of(case), run or (lambda: run_all(kernel)))
 
 
 def addresses(kernel: TorchKernel) -> list[int]:

@@ -210,10 +210,7 @@ class TestCorrectness:
         kernel = bug.wrap(prepared(backend, case, 1))
         run_all(kernel)
         sampler = graph_of(backend, kernel, case)
-        kernel.refill(11)
-        kernel.poison()
-        sampler.replay()
-        assert not verdict(kernel, case, seed=11).passed
+        assert not fresh_verdict(kernel, case, 11, sampler.replay).passed
 
 
 class TestGraphs:
