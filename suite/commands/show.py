@@ -102,7 +102,7 @@ def detail_json(detail: "ResultDetail") -> dict[str, Any]:
 
 
 def _keyed(row: "ResultRow") -> str:
-    from suite.progress import result_words
+    from suite.progress.tally import result_words
     from suite.report.words import case_title
 
     return f"{row.case_key}@{row.device_slot}  {case_title(row)}: {result_words(row)}"

@@ -9,9 +9,11 @@ from rich.console import Console
 
 from suite.case import Case, Regime, Workload, items
 from suite.events import CaseFinished, Event, PhaseStarted, SweepFinished, SweepStarted, WorkerRestarted
-from suite.progress import Lines, Tally, display
+from suite.progress import display
+from suite.progress.lines import Lines
+from suite.progress.live import Live
+from suite.progress.tally import Tally
 from suite.rows import NO_FRACTIONS, ResultRow
-from suite.show.live import Live
 from tests.report.builders import result
 
 CASE = Case(Workload("gemm", "bf16", items({"m": 8, "n": 8, "k": 8})), "library", "cuda", Regime("cold", "sustained", "device"))

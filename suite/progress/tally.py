@@ -1,38 +1,14 @@
-"""Watching a sweep: a live display on a terminal, plain lines where there is none.
-
-A display is a context manager that is called with each of ``suite.events``; it only reads them.
-"""
+"""What every display of a sweep knows, and the words for how a case ended."""
 
 import time
 from collections import Counter
-from types import TracebackType
-from typing import Protocol, Self, TextIO
 
 from suite.events import CaseFinished, Event, PhaseStarted, SweepFinished, SweepStarted, WorkerRestarted
-from suite.report.words import case_title, duration, percent
+from suite.report.words import duration, percent
 from suite.rows import ResultRow
-from suite.show.results import remark, span
+from suite.show.results import remark
 
 PHASE_WORDS = {"compile": "preparing", "verify": "checking", "measure": "measuring"}
-
-
-class Display(Protocol):
-    """Shows a sweep's events between ``__enter__`` and ``__exit__``."""
-
-    def __call__(self, event: Event) -> None: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
-
-
-def display(stream: TextIO) -> Display:
-    """Live on a terminal, else one line a finished case."""
-    if not stream.isatty():
-        return Lines(stream)
-    from suite.show.live import Live
-
-    return Live(stream)
 
 
 def result_words(row: ResultRow) -> str:
@@ -98,38 +74,3 @@ class Tally:
     def outcome_words(self) -> str:
         """``12 ok, 1 timeout``."""
         return ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in self.outcomes.items())
-
-
-class Lines:
-    """One line for each finished case and each restarted worker; flushed, so that a log can be followed."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._tally = Tally()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        return None
-
-    def __call__(self, event: Event) -> None:
-        self._tally.take(event)
-        line = self._line(event)
-        if line is not None:
-            self._stream.write(line + "\n")
-            self._stream.flush()
-
-    def _line(self, event: Event) -> str | None:
-        match event:
-            case SweepStarted(run, total, already_done):
-                kept = f", {already_done} of them already done" if already_done else ""
-                return f"run {run}: {total} cases{kept}"
-            case CaseFinished(row, done, total, remaining_s):
-                left = f", {span(remaining_s)} left" if remaining_s is not None and done < total else ""
-                return f"[{done:>{len(str(total))}}/{total}] {case_title(row)}: {result_words(row)}{left}"
-            case WorkerRestarted(slot, reason):
-                return f"worker of device {slot} restarted: {reason}"
-            case SweepFinished(_, status, reason) if reason:
-                return f"{status}: {reason}"
-        return None

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from suite.events import Event, PhaseStarted, WorkerRestarted
-from suite.progress import PHASE_WORDS, Tally, result_words
+from suite.progress.tally import PHASE_WORDS, Tally, result_words
 from suite.report.words import case_title
 from suite.show.results import span
 
