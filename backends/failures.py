@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from suite.backend import Failure
 from suite.outcome import Outcome
-
-REASON_CHARACTERS = 300
+from suite.reason import named, said
 
 
 class Rule(NamedTuple):
@@ -83,26 +82,15 @@ _OUTCOME_OF_TYPE = {
 
 def classify(error: BaseException) -> Failure:
     """Give the outcome of an exception, a one-line reason, and whether this process can go on."""
-    text = _first_line(error).lower()  # what follows is advice and stack, which may hold any phrase
+    text = said(error).lower()  # what follows is advice and stack, which may hold any phrase
     for kind in type(error).__mro__:
         if kind.__name__ in _OUTCOME_OF_TYPE:
             outcome, fatal = _OUTCOME_OF_TYPE[kind.__name__]
-            return Failure(outcome, _reason(error), fatal)
+            return Failure(outcome, named(error), fatal)
     if isinstance(error, RuntimeError | ValueError):
         for rule in RULES:
             if any(phrase in text for phrase in rule.phrases):
-                return Failure(rule.outcome, _reason(error), rule.fatal)
+                return Failure(rule.outcome, named(error), rule.fatal)
     if any(kind.__name__ == "AcceleratorError" for kind in type(error).__mro__):
-        return Failure(Outcome.CRASHED, _reason(error), fatal=True)
-    return Failure(Outcome.ERROR, _reason(error), fatal=False)
-
-
-def _reason(error: BaseException) -> str:
-    """The error's first line with its type."""
-    line, name = _first_line(error), type(error).__name__
-    reason = f"{name}: {line}" if line else name
-    return reason if len(reason) <= REASON_CHARACTERS else reason[: REASON_CHARACTERS - 1] + "…"
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+        return Failure(Outcome.CRASHED, named(error), fatal=True)
+    return Failure(Outcome.ERROR, named(error), fatal=False)

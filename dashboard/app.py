@@ -6,7 +6,9 @@ import streamlit as st
 
 from dashboard.data import DEFAULT_STORE, Run, load_stores, store_arguments
 from dashboard.selection import select
+from dashboard.text import plain
 from dashboard.views import View, views
+from suite.errors import StoreUnusable
 
 FIRST_STEP = "roofbench run experiment=quick"
 
@@ -32,7 +34,10 @@ def _page(view: View, runs: Sequence[Run]) -> "st.Page":
 def _script(view: View, runs: Sequence[Run]) -> Callable[[], None]:
     def draw() -> None:
         st.header(view.title)
-        view.render(select(runs))
+        try:
+            view.render(select(runs))
+        except StoreUnusable as error:  # damage shows only when the rows are read
+            st.error(plain(str(error)))
 
     return draw
 

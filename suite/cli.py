@@ -9,10 +9,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from suite import __version__
 from suite.errors import RoofbenchError, UsageError, nearest
+from suite.streams import drop_output, prepare, takes_nothing
 
 COMMANDS = ("run", "plan", "devices", "show", "hardware", "dashboard", "report", "store")
 
@@ -39,6 +40,7 @@ exit status:
   3    the run is complete, and some cases ended incorrect, impossible, crashed, in a timeout or in an error
   130  interrupted; `roofbench run resume=latest` goes on"""
 
+EXIT_OUTPUT_LOST = 1
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141  # what a shell reports for a process that SIGPIPE ended
 
@@ -54,12 +56,16 @@ class Parser(argparse.ArgumentParser):
             what = "/".join(action.option_strings) or str(action.metavar or action.dest).lower()
             raise UsageError(f"unknown {what} '{value}'{nearest(str(value), map(str, action.choices))}")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        (file or sys.stderr).write(message)  # argparse would pass over a help text that nobody got
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}; see `{self.prog} --help`")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; ``argv`` is without the program's name."""
+    prepare()
     try:
         status = run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
@@ -69,22 +75,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("roofbench: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader is gone (head, less): what Python would still flush at exit goes nowhere instead of raising again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader is gone (head, less)
+        drop_output()
         return EXIT_PIPE_CLOSED
+    except OSError as error:
+        if not takes_nothing():
+            raise
+        print(f"roofbench: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return EXIT_OUTPUT_LOST
     return status
 
 
 def run(argv: Sequence[str]) -> int:
     """Parse and carry out one command; errors escape."""
     parser = make_parser()
-    args, extra = parser.parse_known_args(argv)
+    try:
+        args, extra = parser.parse_known_args(argv)
+    except SystemExit as done:  # --help or --version have printed; what they printed has yet to reach its reader
+        return int(done.code or 0)
     if args.command is None:
+        if extra:
+            raise UsageError(_not_understood(extra[0], parser))
         parser.print_help()
         return 0
     _take_scattered(args, extra)
+    _refuse_lost_folder()
     return int(args.module.run(args))
+
+
+def _refuse_lost_folder() -> None:
+    """Paths are relative to the current folder, and several libraries ask for it."""
+    try:
+        os.getcwd()  # noqa: PTH109
+    except OSError as error:
+        raise UsageError(f"the current folder cannot be used ({error.strerror}); change to one that is there") from error
 
 
 def make_parser() -> Parser:

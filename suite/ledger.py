@@ -11,9 +11,11 @@ from suite.environment import without_identity
 from suite.hardware.assign import assign
 from suite.launcher.death import Death
 from suite.launcher.happenings import CaseEnded
+from suite.measurement import Measurement
 from suite.outcome import Evidence, Outcome
 from suite.planned import DeviceSlot
 from suite.protocol import Ready
+from suite.reason import named, one_line
 from suite.roofline import Ceilings, Summary, judge, summarize
 from suite.rows import Calibration, DeviceRow, ResultRow
 from suite.settings import RunConfig
@@ -55,7 +57,17 @@ class Ledger:
         self._attempts = writer.attempts  # asked once: a case ends once in a sweep
 
     def enter(self, ended: CaseEnded) -> ResultRow:
-        """Judge, summarise and commit one case; ``StoreWriteFailed`` when the store does not take it."""
+        """Judge, summarise and commit one case; ``StoreWriteFailed`` when the store does not take it.
+
+        A measurement out of which no finite numbers come is entered as an ``error``: the cases after it must have their turn.
+        """
+        try:
+            return self._enter(ended)
+        except (ValueError, ArithmeticError) as error:
+            reason = one_line(f"the measurement has no finite numbers: {named(error)}")
+            return self._enter(ended._replace(measurement=Measurement(Outcome.ERROR, reason)))
+
+    def _enter(self, ended: CaseEnded) -> ResultRow:
         from suite.store.writer import Record
 
         planned, place = ended.planned, self._places[ended.planned.slot]

@@ -9,6 +9,8 @@ from suite.backend import Channel
 from suite.measure.samples import decode, encode
 from suite.outcome import Outcome
 
+TIMED = (Outcome.OK, Outcome.IMPOSSIBLE)  # the outcomes that have samples
+
 
 @dataclass(frozen=True, slots=True)
 class SampleSet:
@@ -102,7 +104,7 @@ class Measurement:
     peak_memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        timed = self.outcome in (Outcome.OK, Outcome.IMPOSSIBLE)
+        timed = self.outcome in TIMED
         assert not timed or self.samples is not None, "a timed outcome needs its samples"
 
     def to_json(self) -> dict[str, Any]:

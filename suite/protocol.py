@@ -7,6 +7,7 @@ the worker answers ``Hello`` with ``Ready`` or ``Refused``, and every other requ
 """
 
 import json
+import os
 import socket
 import struct
 import time
@@ -197,18 +198,20 @@ class FrameReader:
 
 
 class Connection:
-    """One end of the socket pair."""
+    """One end of the socket pair, for the process that made this: a forked copy of it finds the connection closed."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._reader = FrameReader()
         self._arrived: list[bytes] = []
+        self._owner = os.getpid()
 
     def send(self, message: Message) -> None:
         """Write one message; ``ConnectionClosed`` when the peer is gone."""
         frame = pack(message)
-        self._sock.settimeout(None)
+        self._refuse_copy()
         try:
+            self._sock.settimeout(None)
             self._sock.sendall(frame)
         except OSError as error:
             raise ConnectionClosed(f"the peer closed the connection ({error})") from None
@@ -218,6 +221,7 @@ class Connection:
 
         Raises ``ConnectionClosed`` when the peer is gone, ``ProtocolError`` for bytes that are no message.
         """
+        self._refuse_copy()
         until = None if timeout_s is None else time.monotonic() + timeout_s
         while not self._arrived:
             left_s = None if until is None else until - time.monotonic()
@@ -232,6 +236,11 @@ class Connection:
 
     def close(self) -> None:
         self._sock.close()
+
+    def _refuse_copy(self) -> None:
+        # Two processes that both answered would have the second answer credited to whatever is asked next.
+        if os.getpid() != self._owner:
+            raise ConnectionClosed("the connection belongs to the process that this one was forked from")
 
     def _read(self) -> bytes:
         try:

@@ -110,9 +110,12 @@ def summarize(
     What was refused keeps its samples in the store, and has no rate that anything could show.
     """
     samples = measurement.samples
-    if measurement.outcome is not Outcome.OK or samples is None or not (p50_s := median(launch_times_s(samples))):
+    if measurement.outcome is not Outcome.OK or samples is None:
         return None
     times_s = launch_times_s(samples)
+    p50_s = median(times_s)
+    if p50_s <= 0:
+        return None
     flop_s, bytes_s = work.flops / p50_s, work.compulsory_bytes / p50_s
     clock_hz = mean(measurement.telemetry.get("device_clock"))
 
@@ -150,8 +153,8 @@ def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regi
     if measurement.outcome is not Outcome.OK or measurement.samples is None:
         return measurement
     p50_s = median(launch_times_s(measurement.samples))
-    if p50_s == 0:
-        return replace(measurement, outcome=Outcome.IMPOSSIBLE, reason="the median sample lasted no time at all")
+    if p50_s <= 0:
+        return replace(measurement, outcome=Outcome.IMPOSSIBLE, reason="the median sample lasted no time or less")
     if ceilings.spec is None or ceilings.spec.derived:
         return measurement
     clock_hz = mean(measurement.telemetry.get("device_clock"))

@@ -4,10 +4,39 @@ Fields named ``*_s`` are seconds, ``*_bytes`` bytes; fractions are 0 to 1.  Valu
 raises ``UsageError`` naming the field, the value and the limit.
 """
 
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from suite.errors import UsageError
+
+
+class Limits(NamedTuple):
+    """The smallest and the largest value that a setting may have."""
+
+    least: float
+    most: float
+
+
+# Wide enough for every measurement that makes sense; what is outside would never end, or exhaust the memory.
+LIMITS = {
+    "target": Limits(1e-6, 0.999),
+    "min_batches": Limits(1, 100_000),
+    "min_time_s": Limits(1e-6, 3600),
+    "max_time_s": Limits(1e-6, 3600),
+    "sample_s": Limits(1e-6, 10),
+    "interleave": Limits(1, 1000),
+    "max_burst_cases": Limits(0, 1_000_000),
+    "burst_windows": Limits(1, 1000),
+    "burst_window_s": Limits(1e-6, 10),
+    "burst_first_idle_s": Limits(0, 600),
+    "burst_idle_s": Limits(0, 600),
+    "steady_window_s": Limits(1e-6, 60),
+    "steady_tolerance": Limits(1e-6, 1),
+    "steady_timeout_s": Limits(0, 3600),
+    "verify_tiles": Limits(1, 4096),
+}
+DEADLINE_LIMITS = dict.fromkeys(("start_s", "compile_s", "verify_s", "measure_s"), Limits(0.001, 7 * 86400))
 
 
 @dataclass
@@ -53,13 +82,8 @@ class MeasureSettings:
 
     def check(self) -> None:
         """Refuse values that cannot be measured with."""
-        _positive(
-            "measure", self, "target", "min_time_s", "max_time_s", "sample_s", "min_batches", "interleave", "burst_windows"
-        )
-        _positive("measure", self, "burst_window_s", "steady_window_s", "steady_tolerance", "verify_tiles")
-        _positive("measure.deadlines", self.deadlines, "start_s", "compile_s", "verify_s", "measure_s")
-        if self.target >= 1:
-            raise UsageError(f"measure.target={self.target} is not below 1; it is a relative half-width, such as 0.005")
+        _within("measure", self, LIMITS)
+        _within("measure.deadlines", self.deadlines, DEADLINE_LIMITS)
         if self.max_time_s < self.min_time_s:
             raise UsageError(f"measure.max_time_s={self.max_time_s} is below measure.min_time_s={self.min_time_s}")
 
@@ -115,8 +139,10 @@ class RunConfig:
     note: str = ""
 
 
-def _positive(where: str, settings: object, *names: str) -> None:
-    for name in names:
+def _within(where: str, settings: object, limits: dict[str, Limits]) -> None:
+    for name, (least, most) in limits.items():
         value = getattr(settings, name)
-        if not value > 0:
-            raise UsageError(f"{where}.{name}={value} is not above 0")
+        if not math.isfinite(value):
+            raise UsageError(f"{where}.{name}={value} is not finite; choose from {least:.15g} to {most:.15g}")
+        if not least <= value <= most:
+            raise UsageError(f"{where}.{name}={value} is not between {least:.15g} and {most:.15g}")

@@ -95,7 +95,7 @@ def test_samples_of_no_length_are_refused_and_not_divided_by():
     """``inf`` TFLOP/s from no iterations at all (hipBLASLt issue 1786)."""
     work = gemm(64)
     nothing = judge(timed(0.0), work, Ceilings(H200, None), COLD)
-    assert (nothing.outcome, nothing.reason) == (Outcome.IMPOSSIBLE, "the median sample lasted no time at all")
+    assert (nothing.outcome, nothing.reason) == (Outcome.IMPOSSIBLE, "the median sample lasted no time or less")
     assert summarize(nothing, work, COLD, LIMITS, CALIBRATION) is None
 
 
@@ -232,3 +232,11 @@ def test_energy_of_untimed_work_is_not_billed_to_the_launches(method, details):
     flushed = replace(measured, samples=replace(measured.samples, method=method, details=details))
     assert summarize(measured, gemm(8192), COLD, LIMITS, CALIBRATION).energy_j is not None
     assert summarize(flushed, gemm(8192), COLD, LIMITS, CALIBRATION).energy_j is None
+
+
+@pytest.mark.parametrize("limits", [LIMITS, Ceilings(H200, None)])
+def test_time_that_runs_backwards_is_impossible_with_and_without_a_sheet(limits):
+    backwards = timed(-5e-9)
+    refused = judge(backwards, gemm(64), limits, WARM)
+    assert (refused.outcome, refused.reason) == (Outcome.IMPOSSIBLE, "the median sample lasted no time or less")
+    assert summarize(backwards, gemm(64), WARM, limits, CALIBRATION) is None

@@ -6,10 +6,13 @@ import os
 import socket
 import subprocess
 import sys
+from functools import partial
 from importlib import resources
 from pathlib import Path
 
 from suite.errors import RoofbenchError, UsageError
+from suite.interrupts import leave, on_interrupt
+from suite.worker.lifeline import bind_to_parent
 
 SUMMARY = "Open the results in a browser: rooflines, tables, comparisons."
 DETAIL = """\
@@ -22,6 +25,7 @@ roofbench dashboard --port 9000           on another port"""
 
 LOOPBACK = "127.0.0.1"
 LARGEST_PORT = 65535
+GRACE_S = 5.0  # what a server that is told to end may take
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +44,31 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"no store at {store}; run `roofbench run` first, or name one: roofbench dashboard PATH")
     refuse_address(args.address)
     refuse_port(args.address, args.port)
-    server = subprocess.Popen(command(args.address, args.port, stores, args.open), env={**os.environ, "PYTHONSAFEPATH": "1"})
+    return serve(command(args.address, args.port, stores, args.open))
+
+
+def serve(words: list[str]) -> int:
+    """Run the server until it ends, or until this process is told to: then it is told too, and killed if it does not listen.
+
+    Being told a second time ends this process at once, and the server with it, as whatever else ends it does.
+    """
+    bind = partial(bind_to_parent, os.getpid())
+    with on_interrupt(leave):
+        server = subprocess.Popen(words, env={**os.environ, "PYTHONSAFEPATH": "1"}, preexec_fn=bind)  # no threads here
+        try:
+            return server.wait()
+        except KeyboardInterrupt:  # how a server is meant to be stopped
+            _end(server)
+            return 0
+
+
+def _end(server: "subprocess.Popen[bytes]") -> None:
+    server.terminate()
     try:
-        return server.wait()
-    except KeyboardInterrupt:  # how a server is meant to be stopped; the terminal has told it too
+        server.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        server.kill()
         server.wait()
-        return 0
 
 
 def command(address: str, port: int, stores: list[str], browser: bool) -> list[str]:

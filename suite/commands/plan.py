@@ -13,6 +13,7 @@ from suite.commands.output import json_array
 
 if TYPE_CHECKING:
     from suite.planned import DeviceSlot, PlannedCase
+    from suite.probe import ProbeResult
     from suite.settings import BackendSettings, RunConfig
 
 SUMMARY = "Print the cases that a run would measure, with predicted time and memory."
@@ -82,7 +83,7 @@ def _json_lines(planned: Planned) -> Iterator[str]:
 
 def make(config: "RunConfig") -> Planned:
     """Plan for the sheet that ``hardware`` names, else for the devices found here, else without device facts."""
-    from suite.devices import resolve
+    from suite.devices import ask_backend, resolve
     from suite.errors import DeviceNotFound
     from suite.plan import plan
 
@@ -90,11 +91,19 @@ def make(config: "RunConfig") -> Planned:
     if config.hardware is not None:
         slots = _slots_of_sheet(config)
     else:
+        answers: list[ProbeResult] = []
         try:
-            config, slots, _ = resolve(config)
+            config, slots, _ = resolve(config, lambda target, options: _noted(answers, ask_backend(target, options)))
         except DeviceNotFound as error:
+            if answers and answers[-1].devices:  # devices are known, and the one that was named is not among them
+                raise
             slots, unchecked = _slots_without_facts(config), str(error)
     return Planned(config, slots, plan(config, slots, ()), unchecked)
+
+
+def _noted(answers: "list[ProbeResult]", answer: "ProbeResult") -> "ProbeResult":
+    answers.append(answer)
+    return answer
 
 
 def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":

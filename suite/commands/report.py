@@ -2,10 +2,12 @@
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from suite.commands.options import add_store
 from suite.errors import UsageError, nearest
+from suite.interrupts import leave, on_interrupt
 
 SUMMARY = "Write a report of one or more runs: a self-contained HTML page, or Markdown."
 DETAIL = """\
@@ -48,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
 
 def refuse_output(output: Path, force: bool) -> None:
     """``UsageError`` where the file cannot or should not be written."""
+    if output.name in FORMATS:
+        raise UsageError(f"--output {output} has no name before its ending; write for instance report{output.name}")
     if output.suffix not in FORMATS:
         raise UsageError(f"--output {output} is neither .html nor .md{nearest(output.suffix, FORMATS)}")
     if output.is_dir():
@@ -61,8 +65,11 @@ def refuse_output(output: Path, force: bool) -> None:
 def _write(output: Path, text: str) -> None:
     beside = output.with_name(f".{output.name}.part")
     try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(output)
+        with on_interrupt(leave):
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(output)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise UsageError(f"--output {output} cannot be written: {error.strerror}; choose another place") from error
+    finally:
+        with suppress(OSError):  # it has been renamed, or could not be made
+            beside.unlink()

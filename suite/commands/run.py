@@ -104,6 +104,7 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
 def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
     """Carry out one run and print its results; the exit status says how its cases ended."""
     from suite.devices import resolve
+    from suite.locks import lock_directory
     from suite.plan import plan
 
     resumed = _resumed(config, overrides) if config.resume else None
@@ -111,6 +112,7 @@ def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
         config = _stored_config(resumed, config)
     resolved = resolve(config)
     plan(resolved.config, resolved.slots, ())  # refuses what cannot be measured while nothing has been created
+    lock_directory()  # the same for where the device's lock will be
     from suite.store.writer import Store
 
     with Store.open(config.store.url) as store:

@@ -1,5 +1,6 @@
 """Whether a composed run makes sense: sizes, names, regimes, devices.  Types were checked when it was composed."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,8 @@ def check(config: RunConfig) -> None:
         raise UsageError("no backend is selected; write backend=auto, or name one or several as in 'backend=[cpu,cuda]'")
     if not config.store.url.strip():
         raise UsageError("store.url is empty; write the path of an SQLite file, such as store.url=roofbench.db")
+    if config.resume is not None and not config.resume.strip():
+        raise UsageError("resume is empty; write resume=latest, or a run that `roofbench show --runs` lists")
     config.measure.check()
     for label in config.measure.regimes:
         if label != "standard":
@@ -51,7 +54,7 @@ def check_device(device: Any) -> None:
     for one in wanted:
         if isinstance(one, bool) or not isinstance(one, int | str) or one == "":
             raise UsageError(
-                f"device={one} is no device; write an index, a list such as device=[0,1], device=all or a MIG name"
+                f"device={_written(one)} is no device; write an index, a list such as device=[0,1], device=all or a MIG name"
             )
         if isinstance(one, int) and one < 0:
             raise UsageError(f"device={one} is below 0; devices are counted from 0 as `roofbench devices` prints them")
@@ -61,12 +64,18 @@ def check_device(device: Any) -> None:
         raise UsageError("device=[all] mixes a list with all; write device=all")
 
 
+def _written(value: Any) -> str:
+    """A value as YAML has it and not Python."""
+    return {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else str(value)
+
+
 def _check_limits(config: RunConfig) -> None:
     if config.oversize not in OVERSIZE:
         raise UsageError(f"unknown oversize '{config.oversize}'{nearest(config.oversize, OVERSIZE)}")
     for name in ("max_cases", "max_kernel_s", "max_time_s"):
         value = getattr(config, name)
-        if value is not None and not value > 0:
-            raise UsageError(f"{name}={value} is not above 0; leave it out for no limit")
+        if value is not None and not (value > 0 and math.isfinite(value)):
+            wrong = "is not above 0" if math.isfinite(value) else "is not finite"
+            raise UsageError(f"{name}={value} {wrong}; leave it out for no limit")
     if not 0 <= config.seed <= LARGEST_SEED:
         raise UsageError(f"seed={config.seed} is not between 0 and {LARGEST_SEED}")

@@ -14,7 +14,8 @@ from yaml import YAMLError
 
 from suite.config.check import check
 from suite.config.explain import explain
-from suite.config.overrides import refuse_sweeps, search_path, take_hardware, tidy
+from suite.config.overrides import refuse_sweeps, take_hardware, tidy
+from suite.config.own_files import own_files
 from suite.config.schema import RunSchema, register
 from suite.config.unknown import no_such_key, refuse_unknown_entries, selected
 from suite.settings import RunConfig
@@ -24,7 +25,7 @@ CONFIG_NAME = "run"
 
 
 def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConfig:
-    """Compose ``configs/run.yaml`` with ``overrides`` (``key=value``) and the YAMLs of ``config_dir`` beside the built-in ones.
+    """Compose ``configs/run.yaml`` with ``overrides`` (``key=value``) and the YAMLs of ``config_dir``; those come first.
 
     Raises ``UsageError`` for anything that cannot be composed or run: unknown names, wrong types, broken YAML, bad values.
     """
@@ -36,8 +37,8 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConf
 def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> DictConfig:
     """The composed node as Hydra leaves it, with its ``hydra`` branch."""
     register()
-    given = [*search_path(config_dir), *tidy(overrides, config_dir)]
-    with hydra.initialize_config_module(CONFIG_MODULE, version_base="1.3"):
+    given = tidy(overrides, config_dir)
+    with own_files(config_dir), hydra.initialize_config_module(CONFIG_MODULE, version_base="1.3"):
         try:
             node: DictConfig = hydra.compose(CONFIG_NAME, given, return_hydra_config=True)
         # Hydra says some things with a bare ValueError or OSError; nothing but its composing runs in this block.

@@ -19,6 +19,7 @@ from suite.config.unknown import no_such_key
 from suite.errors import UsageError, nearest
 
 LISTED_AT_MOST = 12  # a longer list of names is looked up with the command that prints it
+BY_NAME = ("job", "backend")  # groups whose files each fill one entry of ``jobs`` or ``backends``
 
 # What OmegaConf says about a value of the wrong type, and what is said here.
 EXPECTED = {
@@ -98,12 +99,16 @@ def _broken_yaml(error: MarkedYAMLError) -> UsageError:
 def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
     key = error.full_key or ""
     if isinstance(error, ConfigKeyError | ConfigAttributeError) and "not in" in str(error):
+        if key in BY_NAME and place.startswith((f"{key}/", f"schema/{key}")):
+            return UsageError(f"a file of {key}/ has to begin with '# @package {key}s.NAME', where NAME is the file's own")
         if key in GROUPS and place.startswith(f"{key}/"):
             return UsageError(
                 f"{place}the first line has to be '# @package _global_', so that its settings count for the whole run"
             )
         unknown = no_such_key(key, error.object_type)
         return UsageError(f"{place}{unknown}")
+    if "Cannot merge DictConfig" in str(error) and key.removesuffix("s") in BY_NAME:
+        return UsageError(f"{place}{key} holds settings by name and is no list; choose with {key.removesuffix('s')}=[NAME]")
     if isinstance(error, MissingMandatoryValue):
         return UsageError(f"{place}{key} has no value; set it with {key}=VALUE")
     if isinstance(error, ValidationError):

@@ -15,6 +15,7 @@ from omegaconf import DictConfig
 
 from suite.config.compose import CONFIG_MODULE, CONFIG_NAME, compose_node, from_composed
 from suite.config.overrides import parse, refuse_sweeps, tidy
+from suite.config.own_files import own_files
 from suite.config.schema import register
 from suite.settings import RunConfig
 
@@ -38,7 +39,7 @@ def sweep(overrides: Sequence[str], config_dir: Path | None, task: Task) -> None
             raise
 
     try:
-        _main(["--multirun", *_config_dir(config_dir), *tidy(overrides, config_dir)], guarded)
+        _main(["--multirun", *tidy(overrides, config_dir)], config_dir, guarded)
     except SystemExit:
         if not raised:
             raise
@@ -50,7 +51,7 @@ def inspect(flags: Sequence[str], overrides: Sequence[str], config_dir: Path | N
     """Print what ``--cfg`` or ``--info`` (with its value, in ``flags``) asks for."""
     refuse_sweeps(overrides)
     compose_node(overrides, config_dir)
-    _main([*flags, *_config_dir(config_dir), *tidy(overrides, config_dir)], lambda node: None)
+    _main([*flags, *tidy(overrides, config_dir)], config_dir, lambda node: None)
 
 
 def _combinations(overrides: Sequence[str]) -> Iterator[list[str]]:
@@ -62,13 +63,9 @@ def _combinations(overrides: Sequence[str]) -> Iterator[list[str]]:
         yield from (list(combination) for combination in batch)
 
 
-def _config_dir(config_dir: Path | None) -> list[str]:
-    return [] if config_dir is None else ["--config-dir", str(config_dir)]
-
-
-def _main(arguments: Sequence[str], task: Callable[[DictConfig], None]) -> None:
+def _main(arguments: Sequence[str], config_dir: Path | None, task: Callable[[DictConfig], None]) -> None:
     register()
-    with _argv(["roofbench", *arguments]):
+    with own_files(config_dir), _argv(["roofbench", *arguments]):
         hydra.main(config_path=f"pkg://{CONFIG_MODULE}", config_name=CONFIG_NAME, version_base="1.3")(task)()
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -9,7 +10,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from suite.config.explain import one_line
-from suite.config.schema import GROUPS, OPTIONAL_GROUPS
+from suite.config.schema import GROUPS, OPTIONAL_GROUPS, RunSchema
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
 
@@ -43,6 +44,8 @@ def tidy(overrides: Sequence[str], config_dir: Path | None = None) -> list[str]:
 
 def _tidy(text: str, override: Override, config_dir: Path | None) -> str:
     group = override.key_or_group
+    if override.is_delete() and group not in GROUPS and not _may_be_deleted(group):
+        raise UsageError(f"{text} removes a setting that every run has; write {group}=VALUE, or leave it out for the default")
     if group not in GROUPS or override.is_sweep_override():
         return text
     if override.is_delete() or override.value() is None:
@@ -50,6 +53,13 @@ def _tidy(text: str, override: Override, config_dir: Path | None) -> str:
             raise UsageError(f"{text} leaves the run without a {group}; name one, or drop the override for the default")
         return f"~{group}"
     return f"hardware={_sheet(str(override.value()), config_dir)}" if group == "hardware" else text
+
+
+def _may_be_deleted(key: str) -> bool:
+    """A whole job or backend, free options, and what is none of a run's settings (which Hydra then refuses)."""
+    parts = key.split(".")
+    entry = parts[0] in ("jobs", "backends") and len(parts) == 2
+    return entry or "options" in parts or parts[0] not in {each.name for each in fields(RunSchema)}
 
 
 def _sheet(name: str, config_dir: Path | None) -> str:
@@ -66,20 +76,3 @@ def take_hardware(tidied: Sequence[str]) -> tuple[list[str], str | None]:
     """
     named = [text.removeprefix("hardware=") for text in tidied if text.startswith("hardware=")]
     return [text for text in tidied if not text.startswith("hardware=")], named[-1] if named else None
-
-
-def search_path(config_dir: Path | None) -> list[str]:
-    """The override that lets Hydra find the user's own YAMLs."""
-    if config_dir is None:
-        return []
-    if not config_dir.is_dir():
-        raise UsageError(
-            f"--config-dir {config_dir} is not a directory; name one that holds groups such as experiment/mine.yaml"
-        )
-    return [f"hydra.searchpath=[{_quoted(f'file://{config_dir.resolve()}')}]"]
-
-
-def _quoted(text: str) -> str:
-    """As Hydra's grammar has it: backslashes are doubled only before a quote, and the quote is escaped."""
-    escaped = re.sub(r"(\\*)'", r"\1\1\'", text)
-    return "'" + re.sub(r"(\\+)$", r"\1\1", escaped) + "'"

@@ -1,5 +1,6 @@
 """The files of ``configs/hardware`` and of folders that users add: which there are, and one of them as a spec."""
 
+import difflib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
@@ -32,7 +33,7 @@ def load(name: str, extra: Sequence[Path] = ()) -> HardwareSpec:
         return _parse(files[found[0]], found[0])
     if found:
         raise UsageError(f"hardware '{name}' could be any of {', '.join(found)}; name one of them")
-    raise UsageError(f"unknown hardware '{name}'{_nearest(name, files)}; `roofbench hardware` lists all {len(files)}")
+    raise UsageError(f"unknown hardware '{name}'{_nearest(name, files)} `roofbench hardware` lists all {len(files)}")
 
 
 def all_specs(extra: Sequence[Path] = ()) -> tuple[HardwareSpec, ...]:
@@ -96,6 +97,17 @@ def _by_name(name: str, extra: Sequence[Path]) -> list[str]:
 
 
 def _nearest(name: str, files: Iterable[str]) -> str:
-    """The closest id; never the list of all, which is too long for one line."""
-    suggestion = nearest(name.casefold(), files)
-    return suggestion if suggestion.startswith("; did you mean") else ""
+    """The id that holds every given word or a longer one (``sxm``, ``sxm5``), else the closest one by its letters.
+
+    Never the list of all, which is too long for one line.
+    """
+    words = name.casefold().replace("-", " ").split()
+    sharing = [known for known in files if all(f"-{word}" in f"-{known}" for word in words)] if words else []
+    suggestion = nearest(name.casefold(), sharing or files)
+    if sharing and not suggestion.startswith("; did you mean"):
+        suggestion = f"; did you mean '{_closest(name, sharing)}'?"
+    return suggestion if suggestion.startswith("; did you mean") else ";"
+
+
+def _closest(name: str, known: Sequence[str]) -> str:
+    return max(known, key=lambda each: difflib.SequenceMatcher(None, name.casefold(), each).ratio())

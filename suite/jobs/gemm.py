@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from suite.case import Items, Workload, items
 from suite.errors import UsageError, nearest
-from suite.jobs.shapes import Shape, model_shapes, parse_shape
+from suite.jobs.shapes import LARGEST_SIZE, Shape, model_shapes, parse_shape
 from suite.settings import JobSettings
 from suite.work import Footprint, Work
 
@@ -92,6 +92,9 @@ class GemmJob:
                     raise UsageError(f"unknown {axis[:-1]} '{given}' in jobs.gemm.{axis}{nearest(str(given), valid)}")
             if not getattr(settings, axis):
                 raise UsageError(f"jobs.gemm.{axis} is empty; name at least one of {', '.join(valid)}")
+        for m in settings.m:  # wrong also where no model is named yet
+            if not 1 <= m <= LARGEST_SIZE:
+                raise UsageError(f"jobs.gemm.m has {m}; tokens go from 1 to {LARGEST_SIZE}")
         if not _shapes(settings):
             raise UsageError("jobs.gemm has neither shapes nor models; set jobs.gemm.shapes=[4096x4096x4096] for instance")
 

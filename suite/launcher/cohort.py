@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 
 from suite.events import PhaseStarted
 from suite.launcher.death import Death
+from suite.launcher.examine import examined
 from suite.launcher.happenings import CaseEnded, Happening
 from suite.launcher.process import WorkerLost
 from suite.launcher.seat import CannotStart, Seat
-from suite.measurement import Measurement
+from suite.measurement import TIMED, Measurement
 from suite.outcome import Outcome
 from suite.planned import PlannedCase
 from suite.protocol import Advanced, Drop, Ended, Failed, Finish, Prepare, Ready, Round
@@ -94,15 +95,16 @@ class Cohort:
         return None
 
     def _prepare(self, rounds: int, seed_of: Callable[[PlannedCase], int]) -> None:
-        for ticket, planned in enumerate(list(self.waiting)):
-            turn = Turn(planned, ticket, self._seats[planned.slot])
+        for planned in list(self.waiting):
+            seat = self._seats[planned.slot]
+            turn = Turn(planned, seat.ticket(), seat)
             try:
                 turn.ready = turn.seat.ready()
             except CannotStart as error:
                 self._end(turn, _without_samples(turn, error.death))
                 continue
             self._under_way.append(turn)
-            order = Prepare(ticket, planned.case, planned.sets, planned.tolerance, seed_of(planned), rounds)
+            order = Prepare(turn.ticket, planned.case, planned.sets, planned.tolerance, seed_of(planned), rounds)
             self._step(turn, order, "compile")
 
     def _step(self, turn: Turn, request: Prepare | Round | Finish, phase: str) -> None:
@@ -115,10 +117,10 @@ class Cohort:
             case Advanced():
                 pass
             case Ended(_, measurement):
-                self._end(turn, measurement)
+                self._end(turn, examined(measurement))
             case Failed(_, outcome, reason, fatal):
-                death = Death(outcome, reason)
-                if fatal or outcome is Outcome.OUT_OF_MEMORY:
+                death = Death(outcome if outcome not in TIMED else Outcome.ERROR, str(reason))
+                if fatal or death.outcome is Outcome.OUT_OF_MEMORY:
                     raise Stumbled(turn, death)
                 self._end(turn, _without_samples(turn, death))
 

@@ -1,18 +1,23 @@
 """Why a worker is gone: its exit status, its last words, and the kernel's count of out-of-memory kills."""
 
 import signal
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from suite.launcher.output import last_words
 from suite.outcome import Outcome
+from suite.reason import one_line
 
 
-class Death(NamedTuple):
-    """What a worker's end means for the case it was serving."""
+@dataclass(frozen=True, slots=True)
+class Death:
+    """What a worker's end means for the case it was serving; ``reason`` is kept as one short line of plain text."""
 
     outcome: Outcome
     reason: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", one_line(self.reason))
 
 
 def diagnose(status: int, doing: str, log: str, oom_kills: int) -> Death:

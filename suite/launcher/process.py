@@ -38,6 +38,13 @@ from suite.protocol import (
 from suite.settings import MeasureSettings
 
 DOING = {"start": "starting", "compile": "compiling", "verify": "verifying", "measure": "measuring"}
+# Anything else is a second answer to an earlier request, and would be credited to this one.
+ANSWERS: dict[type[Message], tuple[type[Message], ...]] = {
+    Prepare: (Advanced, Ended, Failed),
+    Round: (Advanced, Failed),
+    Finish: (Ended, Failed),
+    Drop: (Advanced, Failed),
+}
 GRACE_S = 2.0  # between a closed connection and the end of the process
 LEAVE_S = 10.0  # a framework takes seconds to tear down a device
 KILLED_S = 30.0  # the kernel's tear-down of a large device context; a wedged driver never ends it, and must not hold the run
@@ -118,14 +125,15 @@ class WorkerProcess:
         A worker that dies, stalls or talks nonsense is killed with its children, and ``WorkerLost`` says why.
         """
         answer = self._exchange(request, phase, time.monotonic() + limit_s(phase, self._birth.settings, planned), planned)
-        while isinstance(answer, Phase):
+        while isinstance(answer, Phase) and answer.ticket == request.ticket and answer.name in DOING:
             phase = answer.name
             announce(phase)
             answer = self._next(phase, time.monotonic() + limit_s(phase, self._birth.settings, planned), planned)
-        if isinstance(answer, Advanced | Ended | Failed) and answer.ticket == request.ticket:
+        due = isinstance(answer, ANSWERS[type(request)])
+        if due and isinstance(answer, Advanced | Ended | Failed) and answer.ticket == request.ticket:
             return answer
         self.kill()
-        raise WorkerLost(Death(Outcome.CRASHED, f"worker answered {type(request).__name__} with {type(answer).__name__}"))
+        raise WorkerLost(Death(Outcome.CRASHED, _out_of_turn(request, answer)))
 
     def stop(self) -> None:
         """Let the worker leave; kill it, and whatever it leaves behind, when it does not."""
@@ -195,6 +203,12 @@ def _command(birth: Birth, fd: int) -> list[str]:
     command = [sys.executable, "-m", "suite.worker", "--fd", str(fd), "--parent", str(os.getpid())]
     command += ["--target", birth.slot.target, "--index", str(birth.device_index)]
     return command + [word for descriptor in birth.holds for word in ("--hold", str(descriptor))]
+
+
+def _out_of_turn(request: Prepare | Round | Finish | Drop, answer: Message) -> str:
+    ticket = getattr(answer, "ticket", request.ticket)
+    whose = f" of case {ticket} while case {request.ticket} was asked for" if ticket != request.ticket else ""
+    return f"worker answered {type(request).__name__} with {type(answer).__name__}{whose}"
 
 
 def _too_long(phase: str, settings: MeasureSettings, planned: PlannedCase | None) -> str:

@@ -29,6 +29,7 @@ class Seat:
         self._birth = birth
         self._tell = tell
         self._count = itertools.count()
+        self._tickets = itertools.count()
         self._process: WorkerProcess | None = None
         self._ready: Ready | None = None
         self._dead: Death | None = None
@@ -36,6 +37,10 @@ class Seat:
     @property
     def slot(self) -> int:
         return self._birth.slot.slot
+
+    def ticket(self) -> int:
+        """Return a number that no other case on this seat has, so that no answer can be taken for another case's."""
+        return next(self._tickets)
 
     def spawn(self) -> None:
         """Start a worker without waiting for it, so that several load their frameworks at the same time."""

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from suite.case import Workload, items, shape_label
+from suite.report.printable import clipped, printable
 from suite.rows import ResultRow
 
 UNKNOWN = "n/a"
@@ -95,8 +96,8 @@ def marks(row: ResultRow) -> tuple[str, ...]:
 
 
 def remarks(row: ResultRow) -> str:
-    """The reason an outcome was stored with, and the marks."""
-    return "; ".join([*([row.reason] if row.reason else []), *marks(row)])
+    """The beginning of the reason an outcome was stored with, and the marks."""
+    return "; ".join([*([clipped(printable(row.reason))] if row.reason else []), *marks(row)])
 
 
 def doubtful(row: ResultRow) -> bool:

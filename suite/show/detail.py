@@ -7,6 +7,7 @@ from typing import Any
 from suite.backend import Channel, Fact
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
+from suite.report.printable import WHOLE_LENGTH, clipped, printable
 from suite.report.words import case_title, duration, percent, rate_unit, si, timing
 from suite.rows import ResultDetail, ResultRow
 from suite.show.chart import histogram, over_time
@@ -23,7 +24,7 @@ LOG_LINES = 20  # the end of a log is where a failure says what it was
 def detail_lines(detail: ResultDetail, screen: Screen) -> Iterator[str]:
     """Sections in the order in which a reader doubts: the number, its samples, the device, the checks, the environment."""
     row, measured = detail.row, detail.measurement
-    yield screen.paint(case_title(row), "bold")
+    yield screen.paint(printable(case_title(row)), "bold")
     yield from _pairs({"outcome": _ending(row), **_identity(row)})
     if measured.samples is not None:
         yield from _section("result", screen, _pairs(_figures(row, measured)))
@@ -33,8 +34,12 @@ def detail_lines(detail: ResultDetail, screen: Screen) -> Iterator[str]:
     yield from _section("implementation", screen, _pairs(measured.description))
     yield from _section("phases", screen, _pairs({name: duration(taken_s) for name, taken_s in measured.phases_s.items()}))
     for group, facts in detail.environment.items():
-        yield from _section(f"environment: {group}", screen, _pairs({name: _fact(fact) for name, fact in facts.items()}))
-    yield from _section("log", screen, (f"  {line}" for line in detail.log.splitlines()[-LOG_LINES:]))
+        yield from _section(
+            printable(f"environment: {group}"), screen, _pairs({name: _fact(fact) for name, fact in facts.items()})
+        )
+    yield from _section(
+        "log", screen, (f"  {clipped(printable(line), WHOLE_LENGTH)}" for line in detail.log.splitlines()[-LOG_LINES:])
+    )
 
 
 def _section(title: str, screen: Screen, lines: Iterator[str]) -> Iterator[str]:
@@ -51,7 +56,7 @@ def _section(title: str, screen: Screen, lines: Iterator[str]) -> Iterator[str]:
 def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
     widest = max(map(len, values), default=0)
     for name, value in values.items():
-        yield f"  {name:<{widest}}  {value}"
+        yield f"  {printable(name):<{widest}}  {clipped(printable(str(value)), WHOLE_LENGTH)}"
 
 
 def _ending(row: ResultRow) -> str:
@@ -100,7 +105,8 @@ def _answer(value: bool | None) -> str:
 
 def _samples(samples: SampleSet, screen: Screen) -> Iterator[str]:
     kept = f", every {samples.stride}th kept" if samples.stride > 1 else ""
-    yield f"  {samples.count} of {samples.launches} launches each{kept}, {len(samples.boundaries)} batches, by {samples.method}"
+    method = printable(str(samples.method))
+    yield f"  {samples.count} of {samples.launches} launches each{kept}, {len(samples.boundaries)} batches, by {method}"
     yield from _pairs(samples.details)
     times_s = [ns * 1e-9 / samples.launches for ns in samples.durations_ns]
     if not times_s:
@@ -114,9 +120,9 @@ def _samples(samples: SampleSet, screen: Screen) -> Iterator[str]:
 
 def _telemetry(channels: Mapping[str, Channel], screen: Screen) -> Iterator[str]:
     for name, channel in channels.items():
-        title = name.replace("_", " ")
+        title = printable(name.replace("_", " "))
         if not channel.values:
-            yield f"  {title}: unavailable, {channel.unavailable or 'no reading in the window'}"
+            yield f"  {title}: unavailable, {clipped(printable(channel.unavailable)) or 'no reading in the window'}"
             continue
         low, high = min(channel.values), max(channel.values)
         if channel.unit == "" or low == high:
@@ -129,13 +135,13 @@ def _telemetry(channels: Mapping[str, Channel], screen: Screen) -> Iterator[str]
 
 
 def _reading(value: float, unit: str) -> str:
-    return si(value, SI_UNITS[unit]) if unit in SI_UNITS else f"{value:.6g} {unit}".rstrip()
+    return si(value, SI_UNITS[unit]) if unit in SI_UNITS else printable(f"{value:.6g} {unit}").rstrip()
 
 
 def _checks(measured: Measurement) -> Iterator[str]:
     for when, check in (("before timing", measured.check_before), ("after timing", measured.check_after)):
         if check is not None:
-            yield f"  {when}: {_check(check)}"
+            yield f"  {when}: {clipped(printable(_check(check)), WHOLE_LENGTH)}"
 
 
 def _check(check: Check) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from suite.outcome import Outcome
+from suite.report.printable import clipped, printable
 from suite.report.words import duration, marks, percent, relative_half_width
 from suite.rows import DeviceRow, ResultRow, RunInfo
 from suite.show.screen import Screen
@@ -31,7 +32,7 @@ def run_lines(run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultR
     for (slot, job, format_name), group in _groups(rows).items():
         on = f" on device {slot}" if len(devices) > 1 else ""
         yield ""
-        yield screen.paint(f"{job} {format_name}{on}", "bold")
+        yield screen.paint(printable(f"{job} {format_name}{on}"), "bold")
         yield from result_table(group, screen)
     yield ""
     yield counts_line(rows)
@@ -39,14 +40,17 @@ def run_lines(run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultR
 
 def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen) -> Iterator[str]:
     """Which run, how far it came, and on what."""
-    state = screen.paint(run.status, "green" if run.status == "complete" else "yellow")
-    name = f"{run.experiment} " if run.experiment else ""
-    yield f"{screen.paint('run ' + run.run, 'bold')}  {name}{state}, {run.finished} of {run.planned} cases, {_when(run)}"
+    state = screen.paint(printable(run.status), "green" if run.status == "complete" else "yellow")
+    name = f"{clipped(printable(run.experiment))} " if run.experiment else ""
+    title = screen.paint(printable(f"run {run.run}"), "bold")
+    yield f"{title}  {name}{state}, {run.finished} of {run.planned} cases, {_when(run)}"
     if run.note:
-        yield f"  note: {run.note}"
+        yield f"  note: {clipped(printable(run.note))}"
     for device in devices:
         partition = f" ({device.info.partition})" if device.info.partition else ""
-        yield f"  device {device.slot}: {device.info.backend} {device.info.name}{partition}, {_sheet(device)}"
+        yield clipped(
+            printable(f"  device {device.slot}: {device.info.backend} {device.info.name}{partition}, {_sheet(device)}")
+        )
 
 
 def runs_lines(runs: Sequence[RunInfo], screen: Screen) -> Iterator[str]:

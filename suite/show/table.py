@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from suite.report.printable import clipped, printable
 from suite.show.screen import Screen
 
 GAP = "  "
@@ -28,7 +29,10 @@ class Row(NamedTuple):
 
 
 def table(columns: Sequence[Column], rows: Sequence[Row], screen: Screen) -> Iterator[str]:
-    """Lines of the table, heading first; a column that no row fills is left out."""
+    """Lines of the table, heading first; a column that no row fills is left out, a long remark is clipped."""
+    rows = [
+        Row(tuple(clipped(printable(cell)) for cell in row.cells), clipped(printable(row.remark)), row.style) for row in rows
+    ]
     kept = _fit(columns, rows, screen.width)
     widths = {index: _width(columns, rows, index) for index in kept}
     yield screen.paint(_line([column.title for column in columns], columns, widths), "dim")

@@ -9,9 +9,11 @@ from sqlalchemy import Connection, bindparam, select
 
 from suite.backend import DeviceInfo, Fact
 from suite.case import Case, Workload
+from suite.hardware.spec import HardwareSpec
 from suite.rows import DeviceRow
 from suite.store import tables
 from suite.store.columns import SafeText, dump_json
+from suite.store.damage import converting, json_object
 from suite.store.prepared import Prepared, new_id, prepared_insert
 
 Facts = Mapping[str, Mapping[str, Fact]]
@@ -115,14 +117,28 @@ def add_environment(connection: Connection, run_id: int, facts: Facts) -> int:
 
 
 def to_device_row(columns: Any) -> DeviceRow:
-    """A ``device`` row as the rest of the code sees it."""
-    info = DeviceInfo.from_json(columns.info)
-    return DeviceRow(columns.slot, info, columns.hardware, columns.match_reason, columns.spec)
+    """A ``device`` row as the rest of the code sees it; ``Damaged`` where it cannot be read."""
+    with converting(f"device {columns.id}"):
+        info = DeviceInfo.from_json(json_object(columns.info, "info"))
+        _refuse_misfits(info)
+        if columns.spec is not None:
+            HardwareSpec.from_json(json_object(columns.spec, "spec"))
+        return DeviceRow(columns.slot, info, columns.hardware, columns.match_reason, columns.spec)
+
+
+def _refuse_misfits(info: DeviceInfo) -> None:
+    """``ValueError`` where a field is not of the kind that it is declared as; JSON takes anything anywhere."""
+    for name in ("backend", "name", "uid"):
+        if not isinstance(getattr(info, name), str):
+            raise ValueError(f"info {name} is no text")
 
 
 def to_facts(stored: Mapping[str, Any]) -> dict[str, dict[str, Fact]]:
     """The ``facts`` of an ``environment`` row as the rest of the code sees them."""
-    return {section: {name: Fact(*fact) for name, fact in named.items()} for section, named in stored.items()}
+    return {
+        section: {name: Fact(*fact) for name, fact in json_object(named, section).items()}
+        for section, named in json_object(stored, "facts").items()
+    }
 
 
 def _digest(content: Mapping[str, Any]) -> str:

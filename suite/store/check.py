@@ -1,22 +1,32 @@
 """Whether a store is whole: the file, its references, its blobs, and what one table repeats of another."""
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, Boolean, Connection, Engine, Integer, LargeBinary, func, or_, select, type_coerce
+from sqlalchemy import JSON, Boolean, Connection, Engine, Integer, LargeBinary, Table, func, or_, select, type_coerce
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType, TypeEngine
 
 from suite.outcome import Outcome
 from suite.store import sqlite, tables
-from suite.store.columns import Count, Finite, SafeText, UtcTime, load_json
-from suite.store.measured import rebuild_samples
+from suite.store.catalogue import to_device_row, to_facts
+from suite.store.columns import Count, Finite, SafeText, UtcTime, load_json, refuse_non_number
+from suite.store.damage import UNREADABLE, Damaged, converting, damaged, json_object
+from suite.store.measured import read_columns, rebuild_samples
+from suite.store.runs import describe
 from suite.store.tables import Base
 from suite.store.telemetry import unpack
 
+CHUNK = 500  # rows read at once
+
+Reading = Callable[[Connection, Sequence[int]], None]
+
+_DEVICE = tables.table_of(tables.Device)
+_ENVIRONMENT = tables.table_of(tables.Environment)
+_RUN = tables.table_of(tables.Run)
+_WORKLOAD = tables.table_of(tables.Workload)
 _CASE = tables.table_of(tables.Case)
 _RESULT = tables.table_of(tables.Result)
 _SAMPLES = tables.table_of(tables.SampleBlob)
@@ -35,12 +45,16 @@ class Problem(NamedTuple):
 def problems(path: Path, engine: Engine) -> Iterator[Problem]:
     """Everything that is wrong with a store, as far as it can be read."""
     yield from (Problem("file", text) for text in sqlite.integrity(path))
-    for look in (_lost_references, _doubles, _misfits, _broken_samples, _broken_telemetry, _contradictions):
+    looks = (_lost_references, _doubles, _misfits, _unreadable_rows, _broken_samples, _broken_telemetry, _contradictions)
+    for look in (*looks, _impossible_times, _bare_runs):
         try:
             with sqlite.reading(engine) as connection:
                 yield from look(connection)
         except DBAPIError as error:
             yield Problem("file", sqlite.explain(error.orig, path))
+        except UNREADABLE as error:  # what keeps one look from going on does not keep the next from beginning
+            found = damaged("store", error)
+            yield Problem(found.where, found.what)
 
 
 def _lost_references(connection: Connection) -> Iterator[Problem]:
@@ -76,8 +90,8 @@ def _why_not(value: Any, nullable: bool, read: Callable[[Any], object]) -> str:
         return "" if nullable else "it is missing"
     try:
         read(value)
-    except (ValueError, TypeError, AttributeError) as error:
-        return f"{error}"
+    except UNREADABLE as error:
+        return damaged("", error).what
     return ""
 
 
@@ -97,15 +111,10 @@ def _read_as(kind: type, *also: type) -> Callable[[Any], object]:
     return read
 
 
-def _read_number(value: Any) -> None:
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{str(value)[:40]!r} is not a finite number")
-
-
 _READING: tuple[tuple[type[TypeEngine[Any]], Callable[[Any], object]], ...] = (
     (JSON, load_json),
     (UtcTime, datetime.fromisoformat),
-    (Finite, _read_number),
+    (Finite, refuse_non_number),
     (Count, int),
     (Boolean, (0, 1).index),
     (Integer, _read_as(int)),
@@ -114,12 +123,77 @@ _READING: tuple[tuple[type[TypeEngine[Any]], Callable[[Any], object]], ...] = (
 )
 
 
+def _unreadable_rows(connection: Connection) -> Iterator[Problem]:
+    """Rows whose values may fit their columns, but do not say what readers need."""
+    for table, read in _ROWS:
+        ids = connection.scalars(select(table.c.id).order_by(table.c.id)).all()
+        for start in range(0, len(ids), CHUNK):
+            yield from _unreadable(connection, ids[start : start + CHUNK], table.name, read)
+
+
+def _unreadable(connection: Connection, ids: Sequence[int], kind: str, read: Reading) -> Iterator[Problem]:
+    """Read many rows at once, and only where that fails half of them after the other, down to the ones at fault."""
+    try:
+        with converting(f"{kind} {ids[0]}"):
+            read(connection, ids)
+    except Damaged as found:
+        if len(ids) == 1:
+            yield Problem(found.where, found.what)
+            return
+        middle = len(ids) // 2
+        yield from _unreadable(connection, ids[:middle], kind, read)
+        yield from _unreadable(connection, ids[middle:], kind, read)
+
+
+def _read_runs(connection: Connection, ids: Sequence[int]) -> None:
+    for row in connection.execute(select(_RUN).where(_RUN.c.id.in_(ids))):
+        describe(row, 0)
+
+
+def _read_devices(connection: Connection, ids: Sequence[int]) -> None:
+    for row in connection.execute(select(_DEVICE).where(_DEVICE.c.id.in_(ids))):
+        to_device_row(row)
+
+
+def _read_environments(connection: Connection, ids: Sequence[int]) -> None:
+    for facts in connection.scalars(select(_ENVIRONMENT.c.facts).where(_ENVIRONMENT.c.id.in_(ids))):
+        to_facts(facts)
+
+
+def _read_workloads(connection: Connection, ids: Sequence[int]) -> None:
+    for row in connection.execute(select(_WORKLOAD.c.params, _WORKLOAD.c.semantics).where(_WORKLOAD.c.id.in_(ids))):
+        json_object(row.params, "params")
+        json_object(row.semantics, "semantics")
+
+
+def _read_cases(connection: Connection, ids: Sequence[int]) -> None:
+    for switches in connection.scalars(select(_CASE.c.switches).where(_CASE.c.id.in_(ids))):
+        json_object(switches, "switches")
+
+
+def _read_results(connection: Connection, ids: Sequence[int]) -> None:
+    """The results themselves; their blobs are looked at one by one elsewhere."""
+    for row in connection.execute(select(_RESULT).where(_RESULT.c.id.in_(ids))).mappings():
+        if row["outcome"] in list(Outcome):  # another is reported as such
+            read_columns(row)
+
+
+_ROWS: tuple[tuple[Table, Reading], ...] = (
+    (_RUN, _read_runs),
+    (_DEVICE, _read_devices),
+    (_ENVIRONMENT, _read_environments),
+    (_WORKLOAD, _read_workloads),
+    (_CASE, _read_cases),
+    (_RESULT, _read_results),
+)
+
+
 def _broken_samples(connection: Connection) -> Iterator[Problem]:
     columns = [column for column in _SAMPLES.columns if not isinstance(column.type, JSON)]
     for row in connection.execute(select(*columns)):
         try:
             samples = rebuild_samples({**row._mapping, "boundaries": [], "details": {}}, "")
-        except (ValueError, TypeError) as error:
+        except UNREADABLE as error:
             yield Problem(f"result {row.result_id}", f"its samples cannot be decoded: {error}")
             continue
         kept = samples.durations_ns
@@ -131,7 +205,7 @@ def _broken_telemetry(connection: Connection) -> Iterator[Problem]:
     for row in connection.execute(select(_TELEMETRY)):
         try:
             unpack(row.channels)
-        except (ValueError, TypeError) as error:
+        except UNREADABLE as error:
             yield Problem(f"result {row.result_id}", f"its telemetry cannot be decoded: {error}")
 
 
@@ -146,6 +220,19 @@ def _contradictions(connection: Connection) -> Iterator[Problem]:
         yield Problem(f"result {row.id}", f"'{row.outcome}' is no outcome")
     for result_id in connection.scalars(_different_summaries()):
         yield Problem(f"result {result_id}", "its summary repeats another device, evidence, pipe, load or outcome")
+
+
+def _impossible_times(connection: Connection) -> Iterator[Problem]:
+    for row in connection.execute(select(_SUMMARY.c.result_id, type_coerce(_SUMMARY.c.p50_s, NullType()).label("p50_s"))):
+        if isinstance(row.p50_s, int | float) and row.p50_s <= 0:
+            yield Problem(f"result {row.result_id}", f"its p50_s {row.p50_s} is no duration")
+
+
+def _bare_runs(connection: Connection) -> Iterator[Problem]:
+    for table in (_DEVICE, _ENVIRONMENT):
+        bare = select(_RUN.c.id).where(~select(table.c.id).where(table.c.run_id == _RUN.c.id).exists())
+        for run_id in connection.scalars(bare):
+            yield Problem(f"run {run_id}", f"it has no {table.name}")
 
 
 def _different_summaries() -> Any:

@@ -17,12 +17,25 @@ def dump_json(value: Any) -> str:
 
 
 def load_json(text: str) -> Any:
-    """Read a JSON column; ``ValueError`` for the NaN and Infinity that Python would let through."""
-    return json.loads(text, parse_constant=_refuse_constant)
+    """Read a JSON column; ``ValueError`` for the NaN, Infinity and 1e999 that Python would let through."""
+    return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is not a finite number")
+    return value
+
+
+def refuse_non_number(value: Any) -> None:
+    """``ValueError`` for what SQLite keeps in a column of numbers although it is none, and for an infinity."""
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{str(value)[:40]!r} is not a finite number")
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -45,7 +58,7 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class Finite(TypeDecorator[float]):
-    """A double.  NaN, which SQLite turns into NULL without a word, and infinities raise ``ValueError``."""
+    """A double.  NaN, which SQLite turns into NULL without a word, and infinities raise ``ValueError`` in both directions."""
 
     impl = Double
     cache_ok = True
@@ -53,6 +66,11 @@ class Finite(TypeDecorator[float]):
     def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:
         if value is not None and not math.isfinite(value):
             raise ValueError(f"{value} cannot be stored as a number; what is not known is None")
+        return value
+
+    def process_result_value(self, value: float | None, dialect: Dialect) -> float | None:
+        if value is not None:
+            refuse_non_number(value)
         return value
 
 

@@ -10,7 +10,8 @@ from suite.errors import UsageError
 from suite.measurement import Measurement
 from suite.store import tables
 from suite.store.catalogue import to_facts
-from suite.store.listing import is_latest, unreadable
+from suite.store.damage import converting
+from suite.store.listing import is_latest
 from suite.store.measured import rebuild_measurement
 
 _ENVIRONMENT = tables.table_of(tables.Environment)
@@ -49,15 +50,15 @@ def find_result(connection: Connection, run_id: int, run: str, case: str) -> int
 
 
 def load_kept(connection: Connection, result_id: int) -> Kept:
-    """Load what a result has beside its row; ``StoreUnusable`` where it cannot be decoded."""
-    result = connection.execute(select(_RESULT).where(_RESULT.c.id == result_id)).mappings().one()
-    facts = connection.scalars(select(_ENVIRONMENT.c.facts).where(_ENVIRONMENT.c.id == result["environment_id"])).one()
-    mine = (_LOG.c.run_id == result["run_id"], _LOG.c.slot == result["device_slot"])
-    log = connection.scalars(select(_LOG.c.text).where(*mine).order_by(_LOG.c.id)).all()
-    try:
-        return Kept(load_measurement(connection, result), to_facts(facts), "".join(log))
-    except (ValueError, TypeError, KeyError) as error:
-        raise unreadable(result_id, error) from error
+    """Load what a result has beside its row; ``Damaged`` where it cannot be decoded."""
+    with converting(f"result {result_id}"):
+        result = connection.execute(select(_RESULT).where(_RESULT.c.id == result_id)).mappings().one()
+        measured = load_measurement(connection, result)
+        mine = (_LOG.c.run_id == result["run_id"], _LOG.c.slot == result["device_slot"])
+        log = "".join(connection.scalars(select(_LOG.c.text).where(*mine).order_by(_LOG.c.id)))
+    with converting(f"environment {result['environment_id']}"):
+        facts = connection.scalars(select(_ENVIRONMENT.c.facts).where(_ENVIRONMENT.c.id == result["environment_id"])).one()
+        return Kept(measured, to_facts(facts), log)
 
 
 def load_measurement(connection: Connection, result: RowMapping) -> Measurement:

@@ -32,7 +32,13 @@ def locate(url: str) -> Path:
     path = Path(name).expanduser()
     if name.endswith("/") or _mode(path, url) == stat.S_IFDIR:
         raise StoreUnusable(f"store {shown(path)} is a directory: name a file, such as {shown(path / 'roofbench.db')}")
-    return path.resolve()
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:  # a relative path has no meaning where the current directory was removed
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StoreUnusable(
+            f"store.url={url!r} leads nowhere from the current directory ({reason}): give a full path"
+        ) from error
 
 
 def refuse_unwritable(path: Path) -> None:

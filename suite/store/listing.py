@@ -1,16 +1,18 @@
 """Result rows for lists: columns are fetched, never objects, and only those that a list shows."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Text, cast, exists, select
+from sqlalchemy import ColumnElement, Connection, Double, Select, Text, cast, exists, select, type_coerce
 from sqlalchemy.orm import aliased
 
-from suite.errors import StoreUnusable
+from suite.outcome import Evidence, Outcome
 from suite.rows import Fractions, ResultRow
-from suite.store.columns import load_json
+from suite.store.columns import load_json, refuse_non_number
+from suite.store.damage import converting
 from suite.store.tables import Case, Device, Result, Run, Summary, Workload
 from suite.work import Work
 
@@ -54,20 +56,28 @@ SUMMARY_FIELDS = (
     "bound", "count", "p50_s", "p05_s", "p95_s", "min_s", "flop_s", "bytes_s", "clock_hz", "energy_j", "power_w", "throttle",
     "interval_low_s", "interval_high_s", "fraction_spec", "fraction_boost", "fraction_at_clock",
 )  # fmt: skip
+_TEXTS = ("bound", "throttle")
+NUMBERS = ("error_rel", "tolerance", *(name for name in SUMMARY_FIELDS if name not in _TEXTS))
 COLUMNS |= {name: getattr(Summary, name) for name in SUMMARY_FIELDS}
+# Numbers come as they are and are looked at in ``to_row``, which knows the result and the field that an error must name.
+COLUMNS |= {name: type_coerce(COLUMNS[name], Double) for name in NUMBERS}
 _NAMES = tuple(COLUMNS)
+_MAX = sys.float_info.max
 _PART = 1000  # rows fetched at once: one at a time costs half as much again
 
 
 def rows_statement(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """Select the columns of result rows that meet the conditions: of each case of a run the latest attempt only."""
+    """Select the columns of result rows that meet the conditions: of each case of a run the latest attempt only.
+
+    What a result refers to is joined from outside: one that lost it must be missed, not passed over.
+    """
     return (
         select(*(column.label(name) for name, column in COLUMNS.items()))
         .select_from(Result)
         .join(Run, Run.id == Result.run_id)
-        .join(Device, Device.id == Result.device_id)
-        .join(Case, Case.id == Result.case_id)
-        .join(Workload, Workload.id == Case.workload_id)
+        .outerjoin(Device, Device.id == Result.device_id)
+        .outerjoin(Case, Case.id == Result.case_id)
+        .outerjoin(Workload, Workload.id == Case.workload_id)
         .outerjoin(Summary, Summary.result_id == Result.id)
         .where(is_latest(), *conditions)
     )
@@ -97,11 +107,12 @@ Empirical = Callable[[Mapping[str, Any]], float | None]
 
 
 def to_row(fields: dict[str, Any], empirical: Empirical | None = None) -> ResultRow:
-    """Build one row; ``StoreUnusable`` where the file holds what no column of a store can hold.
+    """Build one row; ``Damaged`` where the file holds what no column of a store can hold.
 
     ``fields`` is used up.  ``empirical`` gives the fraction that only reading can tell.
     """
-    try:
+    with converting(f"result {fields['result_id']}"):
+        _refuse_misfits(fields)
         fields["arithmetic_intensity"] = Work(fields["flops"], fields["compulsory_bytes"], None).arithmetic_intensity
         seen = empirical(fields) if empirical else None
         fields["params"], fields["switches"] = _parsed(fields["params"]), _parsed(fields["switches"])
@@ -114,13 +125,22 @@ def to_row(fields: dict[str, Any], empirical: Empirical | None = None) -> Result
             ),
             **fields,
         )
-    except (ValueError, TypeError, AttributeError) as error:
-        raise unreadable(fields.get("result_id"), error) from error
 
 
-def unreadable(result_id: object, error: Exception) -> StoreUnusable:
-    """The error for a row that cannot be understood."""
-    return StoreUnusable(f"result {result_id} of this store cannot be read ({error}): `roofbench store check` says more")
+def _refuse_misfits(fields: Mapping[str, Any]) -> None:
+    """``ValueError`` for what is no number where one must be, a time that is none, and unknown words."""
+    for name in NUMBERS:
+        value = fields[name]
+        if value is not None and not (type(value) is float and -_MAX <= value <= _MAX):
+            with converting(f"result {fields['result_id']}, {name}"):
+                refuse_non_number(value)
+    if fields["p50_s"] is not None and fields["p50_s"] <= 0:
+        raise ValueError(f"p50_s {fields['p50_s']} is no duration")
+    for name in ("device_uid", "case_key", "workload_key"):
+        if fields[name] is None:
+            raise ValueError(f"its {name.partition('_')[0]} is missing")
+    Outcome(fields["outcome"])
+    Evidence(fields["evidence"])
 
 
 def no_summary() -> dict[str, None]:

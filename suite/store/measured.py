@@ -7,9 +7,13 @@ from typing import Any
 from suite.measure.samples import decode, encode
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
+from suite.store.columns import refuse_non_number
+from suite.store.damage import json_object
 from suite.store.telemetry import pack, unpack
 
 Columns = Mapping[Any, Any]  # one row, by column name
+
+TIMED = (Outcome.OK, Outcome.IMPOSSIBLE)
 
 # Fields that are columns of the same name.
 _PLAIN = ("reason", "execution", "converged", "steady", "contended", "peak_memory_bytes")
@@ -55,19 +59,29 @@ def telemetry_blob(measurement: Measurement) -> bytes | None:
 
 
 def rebuild_measurement(result: Columns, samples: Columns | None, telemetry: bytes | None) -> Measurement:
-    """Put a measurement together from its rows; ``ValueError`` where a blob cannot be decoded."""
-    low, high = result["interval_low_s"], result["interval_high_s"]
+    """Put a measurement together from its rows; ``ValueError`` where a blob cannot be decoded or a row is not whole."""
+    known = read_columns(result)
+    if known["outcome"] in TIMED and not samples:
+        raise ValueError("it was timed, but has no samples")
     return Measurement(
-        outcome=Outcome(result["outcome"]),
         samples=rebuild_samples(samples, result["method"]) if samples else None,
-        interval_s=(low, high) if low is not None and high is not None else None,
-        check_before=Check.from_json(result["check_before"]) if result["check_before"] else None,
-        check_after=Check.from_json(result["check_after"]) if result["check_after"] else None,
         telemetry=unpack(telemetry) if telemetry is not None else {},
-        phases_s=result["phases_s"],
-        description=result["description"],
-        **{name: result[name] for name in _PLAIN},
+        **known,
     )
+
+
+def read_columns(result: Columns) -> dict[str, Any]:
+    """The fields of a measurement that a ``result`` row has; ``ValueError`` where they say nothing."""
+    low, high = result["interval_low_s"], result["interval_high_s"]
+    return {
+        "outcome": Outcome(result["outcome"]),
+        "interval_s": (low, high) if low is not None and high is not None else None,
+        "check_before": Check.from_json(result["check_before"]) if result["check_before"] else None,
+        "check_after": Check.from_json(result["check_after"]) if result["check_after"] else None,
+        "phases_s": _numbers(result["phases_s"]),
+        "description": json_object(result["description"], "description"),
+        **{name: result[name] for name in _PLAIN},
+    }
 
 
 def rebuild_samples(columns: Columns, method: str) -> SampleSet:
@@ -75,10 +89,17 @@ def rebuild_samples(columns: Columns, method: str) -> SampleSet:
     return SampleSet(
         durations_ns=_decoded(columns["durations"]),
         boundaries=tuple(columns["boundaries"]),
-        details=columns["details"],
+        details=json_object(columns["details"], "details"),
         method=method,
         **{name: columns[name] for name in _SAMPLE_PLAIN},
     )
+
+
+def _numbers(stored: object) -> dict[str, float]:
+    found = json_object(stored, "phases_s")
+    for seconds in found.values():
+        refuse_non_number(seconds)
+    return found
 
 
 def _decoded(blob: bytes) -> tuple[int, ...]:

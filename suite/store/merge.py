@@ -1,12 +1,15 @@
 """Bringing the runs of one store into another, as often as one likes: what is there already stays as it is."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Table, insert, select, update
 
 from suite.errors import StoreUnusable, UsageError
 from suite.store import lease, schema, sqlite, tables
+from suite.store.check import problems
+from suite.store.damage import Damaged, converting
 from suite.store.files import locate, shown
 from suite.store.prepared import new_id, prepared_insert
 from suite.store.runs import new_name
@@ -39,19 +42,28 @@ class Merged(NamedTuple):
 def merge(source: str, target: str) -> Merged:
     """Copy every run of ``source`` that ``target`` lacks, and every result that a run lacks there.
 
-    The source is only read.  Interrupted, it may be repeated.  ``StoreUnusable`` and ``StoreWriteFailed`` as for ``Store.open``
-    and recording; ``UsageError`` for merging a store into itself.
+    The source is checked first, and only read.  Interrupted, it may be repeated.  ``StoreUnusable``
+    and ``StoreWriteFailed`` as for ``Store.open`` and recording; ``UsageError`` for merging a store into itself.
     """
     path = locate(source)
     schema.refuse_unreadable(path)
     if locate(target) == path:
         raise UsageError(f"store {shown(path)} cannot be merged into itself: name another target")
+    with sqlite.translated(path, StoreUnusable):
+        _refuse_damaged(path)
     with (
         Store.open(target) as store,
         sqlite.translated(path, StoreUnusable),
+        converting("its rows"),
         sqlite.reading(sqlite.reader_engine(path)) as origin,
     ):
         return _Merge(origin, store.session).run()
+
+
+def _refuse_damaged(path: Path) -> None:
+    """``Damaged`` for the first thing that is wrong with a source: half of it must not get into the target."""
+    for problem in problems(path, sqlite.reader_engine(path)):
+        raise Damaged(problem.where, problem.what)
 
 
 class _Merge:

@@ -14,8 +14,9 @@ from suite.outcome import Evidence
 from suite.rows import Calibration, DeviceRow, ResultDetail, ResultRow, RunInfo
 from suite.store import schema, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
+from suite.store.damage import Damaged, converting
 from suite.store.detail import find_result, load_kept
-from suite.store.files import locate, refuse_irregular, shown
+from suite.store.files import locate, refuse_irregular
 from suite.store.listing import fetch, is_latest, rows_statement, to_row
 from suite.store.roofs import RoofKey, Roofs, best_rates, calibrations
 from suite.store.runs import find_run, finished_counts, to_info
@@ -52,14 +53,14 @@ class Reader:
 
     def runs(self) -> list[RunInfo]:
         """Every run, the latest first."""
-        with self._reading() as connection:
+        with self._reading("its runs") as connection:
             counts = dict(_pairs(connection, finished_counts()))
             rows = connection.execute(select(_RUN).order_by(_RUN.c.started_at.desc(), _RUN.c.id.desc()))
             return [to_info(self.path, row, counts.get(row.id, 0)) for row in rows]
 
     def resolve(self, run: str | None = None) -> RunInfo:
         """The run that an id, the beginning of one, ``latest`` or ``None`` (the latest) means; ``UsageError`` for none."""
-        with self._reading() as connection:
+        with self._reading("its runs") as connection:
             row = find_run(connection, self.path, run)
             count = finished_counts(select(_RUN.c.id).where(_RUN.c.id == row.id))
             return to_info(self.path, row, dict(_pairs(connection, count)).get(row.id, 0))
@@ -98,7 +99,7 @@ class Reader:
             tables.Result.outcome: outcome,
         }
         order = tables.Result.id.desc() if newest_first else tables.Result.id
-        with self._reading() as connection:
+        with self._reading("its results") as connection:
             conditions = [*self._of_runs(connection, run), *_conditions(filters)]
             statement = rows_statement(*conditions).order_by(order).limit(limit).offset(offset or None)
             return _rows(connection, statement)
@@ -108,7 +109,7 @@ class Reader:
 
         A case measured on several slots of the run is named ``key@slot``.  ``UsageError`` when none or several fit.
         """
-        with self._reading() as connection:
+        with self._reading("its results") as connection:
             result_id = result if isinstance(result, int) else self._find(connection, *result)
             rows = _rows(connection, rows_statement(tables.Result.id == result_id))
             if not rows:
@@ -117,14 +118,17 @@ class Reader:
 
     def devices(self, run: str | None = None) -> list[DeviceRow]:
         """The device slots of a run in their order; a slot that went on on another chip has one row for each."""
-        with self._reading() as connection:
+        with self._reading("its devices") as connection:
             mine = _DEVICE.c.run_id == find_run(connection, self.path, run).id
             rows = connection.execute(select(_DEVICE).where(mine).order_by(_DEVICE.c.slot, _DEVICE.c.id))
-            return [to_device_row(row) for row in rows]
+            devices = [to_device_row(row) for row in rows]
+            if not devices:
+                raise Damaged("its devices", "the run has none")
+            return devices
 
     def environment(self, run: str | None = None) -> dict[str, dict[str, Fact]]:
         """The system that a run was last on, by section and name."""
-        with self._reading() as connection:
+        with self._reading("its environment") as connection:
             mine = _ENVIRONMENT.c.run_id == find_run(connection, self.path, run).id
             statement = select(_ENVIRONMENT.c.facts).where(mine).order_by(_ENVIRONMENT.c.id.desc()).limit(1)
             return to_facts(connection.scalars(statement).one())
@@ -132,14 +136,14 @@ class Reader:
     def counts(self, run: str | None = None) -> dict[str, int]:
         """How many cases of a run ended how, by outcome."""
         result = tables.Result
-        with self._reading() as connection:
+        with self._reading("its outcomes") as connection:
             mine = result.run_id == find_run(connection, self.path, run).id
             statement = select(result.outcome, func.count()).where(mine, is_latest()).group_by(result.outcome)
             return dict(_pairs(connection, statement))
 
     def logs(self, run: str | None = None) -> dict[str, str]:
         """The logs of a run by name."""
-        with self._reading() as connection:
+        with self._reading("its logs") as connection:
             mine = _LOG.c.run_id == find_run(connection, self.path, run).id
             logs: dict[str, str] = {}
             for name, text in _pairs(connection, select(_LOG.c.name, _LOG.c.text).where(mine).order_by(_LOG.c.id)):
@@ -148,12 +152,12 @@ class Reader:
 
     def empirical_roofs(self, evidence: Evidence = Evidence.MEASURED) -> dict[RoofKey, float]:
         """The best verified operations per second by (device_uid, pipe, load)."""
-        with self._reading() as connection:
+        with self._reading("its summaries") as connection:
             return best_rates(connection, evidence)
 
     def calibration(self, device_uid: str, evidence: Evidence = Evidence.MEASURED) -> Calibration:
         """The latest calibration of a device; every figure ``None`` where it has none."""
-        with self._reading() as connection:
+        with self._reading("its calibrations") as connection:
             return calibrations(connection, evidence, [device_uid]).get(device_uid, Calibration())
 
     def close(self) -> None:
@@ -167,13 +171,9 @@ class Reader:
         self.close()
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        try:
-            with sqlite.translated(self.path, StoreUnusable), sqlite.reading(self._engine) as connection:
-                yield connection
-        except ValueError as error:  # from turning a column into what it stands for
-            holds = f"store {shown(self.path)} holds what no writer put there ({error})"
-            raise StoreUnusable(f"{holds}: `roofbench store check` says where") from error
+    def _reading(self, what: str) -> Iterator[Connection]:
+        with sqlite.translated(self.path, StoreUnusable), converting(what), sqlite.reading(self._engine) as connection:
+            yield connection
 
     def _of_runs(self, connection: Connection, wanted: Wanted) -> list[ColumnElement[bool]]:
         if wanted is None:

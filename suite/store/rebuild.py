@@ -13,6 +13,7 @@ from suite.roofline import FORMULAS_VERSION, Summary
 from suite.rows import Calibration, DeviceRow
 from suite.store import tables
 from suite.store.catalogue import to_device_row
+from suite.store.damage import converting
 from suite.store.detail import load_measurement
 from suite.store.roofs import calibrations
 from suite.store.session import Session
@@ -82,13 +83,16 @@ def _replace(session: Session, ids: Sequence[int], summarize: Summarize) -> None
 
 def _derive(connection: Connection, ids: Sequence[int], summarize: Summarize) -> Iterator[dict[str, Any]]:
     known: dict[str, dict[str, Calibration]] = {kind.value: calibrations(connection, kind) for kind in Evidence}
-    devices = {row.id: to_device_row(row) for row in connection.execute(select(_DEVICE))}
-    results = connection.execute(select(_RESULT).where(_RESULT.c.id.in_(ids)).order_by(_RESULT.c.id)).mappings().all()
+    with converting("its devices and results"):
+        devices = {row.id: to_device_row(row) for row in connection.execute(select(_DEVICE))}
+        results = connection.execute(select(_RESULT).where(_RESULT.c.id.in_(ids)).order_by(_RESULT.c.id)).mappings().all()
     for result in results:
-        device, case = devices[result["device_id"]], _load_case(connection, result["case_id"])
-        work = Work(result["flops"], result["compulsory_bytes"], result["pipe"], result["traffic_bytes"])
-        calibration = known[result["evidence"]].get(device.info.uid, Calibration())
-        summary = summarize(Stored(load_measurement(connection, result), work, case, device, calibration))
+        with converting(f"result {result['id']}"):
+            device, case = devices[result["device_id"]], _load_case(connection, result["case_id"])
+            work = Work(result["flops"], result["compulsory_bytes"], result["pipe"], result["traffic_bytes"])
+            calibration = known[result["evidence"]].get(device.info.uid, Calibration())
+            stored = Stored(load_measurement(connection, result), work, case, device, calibration)
+        summary = summarize(stored)
         if summary is not None:
             yield {
                 "result_id": result["id"],

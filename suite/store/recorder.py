@@ -114,7 +114,9 @@ class RunWriter:
             return self._commit(record, key, columns)
         except IntegrityError as error:
             where = f"attempt {record.attempt} at case {key} on slot {record.planned.slot}"
-            raise StoreWriteFailed(f"run {self.run} takes no second result for {where} ({error.orig})") from error
+            if "unique" in str(error.orig).lower():
+                raise StoreWriteFailed(f"run {self.run} takes no second result for {where} ({error.orig})") from error
+            raise StoreWriteFailed(f"the store refuses {where} of run {self.run}: {error.orig}") from error
 
     def log(self, name: str, text: str, slot: int | None = None) -> None:
         """Add to the log ``name``; ``slot`` ties it to the results of one device slot."""
@@ -173,6 +175,9 @@ class RunWriter:
             try:
                 with self._session.transaction() as connection:
                     yield connection
+            except OverflowError as error:  # the driver's, for an integer beyond 64 bits
+                self._catalogue.rolled_back()
+                raise StoreWriteFailed(f"the store cannot hold a value of this result: {error}") from error
             except BaseException:
                 self._catalogue.rolled_back()
                 raise

@@ -15,6 +15,7 @@ from suite.roofline import Ceilings, EmpiricalRoofs, empirical_fraction, in_cach
 from suite.rows import Calibration, DeviceRow
 from suite.store import tables
 from suite.store.catalogue import to_device_row
+from suite.store.damage import converting
 
 _CASE = tables.table_of(tables.Case)
 _DEVICE = tables.table_of(tables.Device)
@@ -34,6 +35,7 @@ class RoofKey(NamedTuple):
     load: str
 
 
+@converting("its summaries")
 def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[RoofKey, float]:
     """The best verified operations per second of each device, pipe and load; of all devices, or of those named."""
     # Grouped by the device's row first, which one index answers, then by chip: a chip has a row in every run.
@@ -53,6 +55,7 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
     return {RoofKey(uid, pipe, load): flop_s for uid, pipe, load, flop_s in connection.execute(best)}
 
 
+@converting("its calibrations")
 def calibrations(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[str, Calibration]:
     """The latest calibration of each device that has one, by the method of this version."""
     statement = (

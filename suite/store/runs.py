@@ -1,6 +1,7 @@
 """Runs: their names, and finding one by what a person typed."""
 
 import secrets
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from sqlalchemy import Connection, Row, Select, func, select
 from suite.errors import UsageError, nearest
 from suite.rows import RunInfo
 from suite.store import lease, tables
+from suite.store.damage import converting, json_object, texts
 from suite.store.files import shown
 from suite.store.listing import utc_text
 
@@ -26,6 +28,7 @@ def new_name(started_at: datetime) -> str:
     return f"{started_at:%Y%m%dT%H%M%S}-{suffix}"
 
 
+@converting("its runs")
 def find_run(connection: Connection, store: Path, given: str | None) -> Row[Any]:
     """The ``run`` row that an id, the beginning of one, ``latest`` or ``None`` (the latest) means.
 
@@ -57,23 +60,30 @@ def finished_counts(runs: Select[Any] | None = None) -> Select[Any]:
 
 def to_info(store: Path, row: Row[Any], finished: int) -> RunInfo:
     """A run as readers see it; one whose writer is gone without a word is ``interrupted``."""
-    dead = row.status == "running" and lease.holder(store, row.name) is None
-    return RunInfo(
-        run=row.name,
-        experiment=row.experiment,
-        status="interrupted" if dead else row.status,
-        started_at=utc_text(row.started_at),
-        finished_at=utc_text(row.finished_at) if row.finished_at else None,
-        planned=row.planned,
-        finished=finished,
-        argv=tuple(row.argv),
-        overrides=tuple(row.overrides),
-        note=row.note,
-        version=row.version,
-        commit=row.commit,
-        dirty=row.dirty,
-        config=row.config,
-    )
+    info = describe(row, finished)
+    dead = info.status == "running" and lease.holder(store, info.run) is None
+    return replace(info, status="interrupted") if dead else info
+
+
+def describe(row: Row[Any], finished: int) -> RunInfo:
+    """A run as it is stored; ``Damaged`` where it cannot be read."""
+    with converting(f"run {row.id}"):
+        return RunInfo(
+            run=row.name,
+            experiment=row.experiment,
+            status=row.status,
+            started_at=utc_text(row.started_at),
+            finished_at=utc_text(row.finished_at) if row.finished_at else None,
+            planned=row.planned,
+            finished=finished,
+            argv=texts(row.argv, "argv"),
+            overrides=texts(row.overrides, "overrides"),
+            note=row.note,
+            version=row.version,
+            commit=row.commit,
+            dirty=row.dirty,
+            config=json_object(row.config, "config"),
+        )
 
 
 def _latest(connection: Connection, store: Path) -> Row[Any]:

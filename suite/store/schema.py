@@ -1,9 +1,10 @@
 """The schema's version: what a file holds, and how a new or older one is brought to this version."""
 
 import os
+import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -121,6 +122,26 @@ def _create(path: Path, busy_timeout_s: float) -> None:
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{draft}{suffix}").unlink(missing_ok=True)
+
+
+def remove_dead_drafts(path: Path) -> None:
+    """Remove what processes left that were killed while they created this store; a living one's draft stays."""
+    draft = re.compile(rf"\.{re.escape(path.name)}\.([1-9][0-9]*)\.[0-9a-f]{{8}}(-wal|-shm|-journal)?")
+    with suppress(OSError):  # a folder that may be entered but not listed
+        for each in path.parent.iterdir():
+            found = draft.fullmatch(each.name)
+            if found and not _alive(int(found[1])):
+                each.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True  # another user's
+    return True
 
 
 def _place(draft: Path, path: Path) -> None:

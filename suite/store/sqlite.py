@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
 
 from suite.errors import RoofbenchError, StoreUnusable
 from suite.store.columns import dump_json, load_json
+from suite.store.damage import Damaged, line
 from suite.store.files import on_network, shown
 
 BUSY_TIMEOUT_S = 10.0  # a checkpoint or another run's commit takes milliseconds, a merge's chunk under a second
@@ -124,9 +125,14 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def translated(path: Path, kind: type[RoofbenchError]) -> Iterator[None]:
-    """Turn a database error into ``kind`` with one line that says what to do; ``ValueError`` for a value no column takes."""
+    """Turn a database error into ``kind`` with one line that says what to do; ``ValueError`` for a value no column takes.
+
+    What is ``Damaged`` makes the store ``StoreUnusable``, whatever it was wanted for.
+    """
     try:
         yield
+    except Damaged as found:
+        raise StoreUnusable(line(path, found)) from found
     except IntegrityError:
         raise  # a broken constraint is for the caller to understand
     except DBAPIError as error:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select
 from suite.rows import DeviceRow
 from suite.store import tables
 from suite.store.catalogue import Facts, add_device, add_environment, to_device_row
+from suite.store.damage import converting
 
 _DEVICE = tables.table_of(tables.Device)
 _ENVIRONMENT = tables.table_of(tables.Environment)
@@ -42,6 +43,7 @@ def change(
     return Standing({**before.places, **places}, environment_id)
 
 
+@converting("its devices and environments")
 def latest(connection: Connection, run_id: int) -> Standing:
     """What a stored run stood on last."""
     rows = connection.execute(select(_DEVICE).where(_DEVICE.c.run_id == run_id).order_by(_DEVICE.c.id))

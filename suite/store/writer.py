@@ -16,6 +16,7 @@ from suite.errors import StoreUnusable, UsageError
 from suite.rows import DeviceRow
 from suite.store import lease, schema, sqlite, standing, tables
 from suite.store.catalogue import Facts
+from suite.store.damage import converting, json_object
 from suite.store.files import locate, refuse_unwritable
 from suite.store.prepared import new_id, prepared_insert
 from suite.store.recorder import Record, RunWriter
@@ -66,6 +67,7 @@ class Store:
         """
         path = locate(url)
         refuse_unwritable(path)
+        schema.remove_dead_drafts(path)
         migrated = schema.make_current(path, busy_timeout_s)
         engine = sqlite.writer_engine(path, busy_timeout_s)
         session = Session(path, engine)
@@ -101,6 +103,8 @@ class Store:
         """
         with self.session.transaction(StoreUnusable) as connection:
             found = find_run(connection, self.path, run)
+            with converting(f"run {found.id}"):
+                json_object(found.config, "config")
         with self._leased(found.name) as held:
             values = {"status": "running", "finished_at": None, "reason": ""}
             with self.session.transaction(StoreUnusable) as connection:

@@ -26,7 +26,12 @@ def main() -> int:
 
     from suite.worker.serve import serve
 
-    return serve(socket.socket(fileno=given.fd), given.target, given.index)
+    connected, own = socket.socket(fileno=given.fd), os.getpid()
+    os.register_at_fork(after_in_child=connected.close)
+    status = serve(connected, given.target, given.index)
+    if os.getpid() != own:
+        os._exit(status)  # a copy that a kernel forked: what is registered for the end is the worker's to run
+    return status
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from suite.protocol import (
     Round,
     Stop,
 )
+from suite.reason import named, one_line
 from suite.settings import MeasureSettings
 
 CaseRequest = Prepare | Round | Finish | Drop
@@ -60,7 +61,7 @@ def _start(connection: Connection, target: str, index: int) -> "Worker | None":
 
     failure = caught(start, describe)
     if failure:
-        connection.send(Refused(f"backend {target} did not start: {failure.reason}"))
+        connection.send(Refused(one_line(f"backend {target} did not start: {failure.reason}")))
         return None
     return started[0]
 
@@ -74,8 +75,7 @@ def load(target: str) -> Callable[..., Backend]:
 
 def describe(error: BaseException) -> Failure:
     """What an exception means where no backend is loaded that could say."""
-    first_line = str(error).strip().partition("\n")[0]
-    return Failure(Outcome.ERROR, f"{type(error).__name__}: {first_line}", fatal=True)
+    return Failure(Outcome.ERROR, named(error), fatal=True)
 
 
 class Worker:
@@ -149,7 +149,7 @@ class Worker:
 def caught(action: Callable[[], None], classify: Callable[[BaseException], Failure]) -> Failure | None:
     """Run ``action``; return ``None``, or what the exception it raised means.
 
-    The one place where every exception is caught: whatever a kernel, a framework or a compiler raises is the outcome of
+    Every exception is caught here: whatever a kernel, a framework or a compiler raises is the outcome of
     one case, and the cases after it still have to run.  The traceback goes to the worker's log.
     """
     try:
@@ -158,5 +158,15 @@ def caught(action: Callable[[], None], classify: Callable[[BaseException], Failu
         raise
     except Exception as error:
         traceback.print_exc()
-        return classify(error)
+        return _classified(error, classify)
     return None
+
+
+def _classified(error: Exception, classify: Callable[[BaseException], Failure]) -> Failure:
+    """Ask what an exception means; where asking fails too nobody can say whether the process can go on, and it leaves."""
+    try:
+        failure = classify(error)
+        return failure._replace(reason=one_line(failure.reason))
+    except Exception:
+        traceback.print_exc()
+        return describe(error)

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from backends.cuda import CudaBackend
-from backends.failures import REASON_CHARACTERS, classify
+from backends.failures import classify
 from suite.outcome import Outcome
+from suite.reason import REASON_CHARACTERS
 
 ASYNCHRONOUS = (
     "\nCUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect."

@@ -1,6 +1,12 @@
 """The dashboard's server: on this machine only, on a free port, over stores that are there."""
 
+import os
+import signal
 import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -42,3 +48,51 @@ def test_the_server_listens_where_it_was_told_and_reports_to_nobody() -> None:
     assert (options["--server.address"], options["--server.port"]) == ("127.0.0.1", "8600")
     assert (options["--browser.gatherUsageStats"], options["--server.headless"]) == ("false", "true")
     assert words[-3:] == ["--", "a.db", "b c.db"]
+
+
+OBEDIENT = "import signal, time; open('up', 'w').close(); time.sleep(60)"
+DEAF = (
+    "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]; "
+    "open('up', 'w').close(); time.sleep(60)"
+)
+SERVE = """
+import os, sys
+from suite.commands import dashboard
+dashboard.GRACE_S = 0.3
+word = sys.argv[1]
+sys.exit(dashboard.serve([sys.executable, "-c", f"import os; open('pid', 'w').write(str(os.getpid())); {word}"]))
+"""
+
+
+def gone(pid: int) -> bool:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent death signal is Linux's")
+@pytest.mark.parametrize("server", [OBEDIENT, DEAF], ids=["obedient", "deaf"])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_the_server_ends_with_the_command_whatever_ends_that(
+    number: signal.Signals, status: int, server: str, tmp_path: Path
+) -> None:
+    """Only the command itself is told; no terminal tells the server."""
+    with subprocess.Popen([sys.executable, "-c", SERVE, server], cwd=tmp_path) as command_of_ours:
+        until = time.monotonic() + 30
+        while not (tmp_path / "up").exists():
+            assert time.monotonic() < until
+            assert command_of_ours.poll() is None
+            time.sleep(0.02)
+        os.kill(command_of_ours.pid, number)
+        assert command_of_ours.wait(timeout=20) == status
+    assert gone(int((tmp_path / "pid").read_text()))

@@ -11,6 +11,14 @@ from tests.cli.command import FAKE, roofbench
 HELP = "see `roofbench {0} --help`"
 REFUSED = [
     (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
+    (["--nope"], "unknown option '--nope' for roofbench; choose from: --help, --version"),
+    (
+        ["hardware", "h200-sxm"],
+        "unknown hardware 'h200-sxm'; did you mean 'nvidia-h200-sxm5-141gb'? `roofbench hardware` lists all 58",
+    ),
+    (["report", "-o", ".html"], "--output .html has no name before its ending; write for instance report.html"),
+    (["run", "resume="], "resume is empty; write resume=latest, or a run that `roofbench show --runs` lists"),
+    (["run", "measure.deadlines.start_s=inf"], "measure.deadlines.start_s=inf is not finite; choose from 0.001 to 604800"),
     (["show", "--jsn"], "unknown option '--jsn' for roofbench show; did you mean '--json'?"),
     (["show", "--js"], "unknown option '--js' for roofbench show; did you mean '--json'?"),
     (["plan", "--confg-dir=x"], "unknown option '--confg-dir=x' for roofbench plan; did you mean '--config-dir'?"),
@@ -67,6 +75,13 @@ STORES = [
     ("jobs.gemm.shapes=[200000x200000x200000]", "choose smaller shapes, or oversize=record to store such cases"),
     ("max_cases=2", "the plan has 7 cases for one device, above max_cases=2;"),
 ]
+
+
+@pytest.mark.parametrize(("override", "message"), [each for each in STORES if each[0].startswith("device=")])
+def test_a_plan_for_a_device_that_is_not_there_is_refused_like_the_run(override: str, message: str, tmp_path: Path) -> None:
+    said = roofbench(tmp_path, "plan", *FAKE, override)
+    assert (said.status, said.out) == (2, "")
+    assert message in said.err
 
 
 @pytest.mark.parametrize(("override", "message"), STORES, ids=[override for override, _ in STORES])

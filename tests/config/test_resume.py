@@ -42,5 +42,5 @@ def test_a_job_that_this_version_does_not_have_is_named() -> None:
 def test_a_value_that_is_no_longer_allowed_is_refused() -> None:
     data = stored()
     data["measure"]["target"] = -1
-    with pytest.raises(UsageError, match=r"measure\.target=-1.0 is not above 0"):
+    with pytest.raises(UsageError, match=r"measure\.target=-1.0 is not between"):
         from_stored(data)

@@ -109,3 +109,20 @@ def test_a_backend_without_a_class_is_refused(tmp_path: Path) -> None:
     text = "# @package backends.own\ndefaults:\n  - /schema/backend@_here_\n  - _self_\nname: own\n"
     message = refusal(put(tmp_path, "backend/own.yaml", text), "backend=own")
     assert message == "backends.own.target=None is not module:Class, such as backends.cpu:CpuBackend"
+
+
+@pytest.mark.parametrize("extra", ["", "note=x"])
+def test_a_file_of_a_built_in_name_replaces_that_one(tmp_path: Path, extra: str) -> None:
+    put(tmp_path, "experiment/quick.yaml", f"{GLOBAL}max_cases: 7\n")
+    put(tmp_path, "measure/fast.yaml", "defaults:\n  - /schema/measure@_here_\n  - _self_\ntarget: 0.3\n")
+    given = ["measure=fast", *filter(None, [extra])]
+    config = compose(given, tmp_path)
+    assert (config.max_cases, config.measure.target) == (7, 0.3)
+    without = compose(given)
+    assert (without.max_cases, without.measure.target) == (60, 0.01)
+
+
+@pytest.mark.parametrize("text", ["defaults:\n  - /schema/backend@_here_\n  - _self_\nname: own\n", "name: own\n"])
+def test_a_backend_that_forgot_its_package_is_told_which_line_is_missing(tmp_path: Path, text: str) -> None:
+    message = refusal(put(tmp_path, "backend/own.yaml", text), "backend=own")
+    assert message == "a file of backend/ has to begin with '# @package backends.NAME', where NAME is the file's own"

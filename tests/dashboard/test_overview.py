@@ -285,3 +285,17 @@ def test_a_whole_sweep_is_drawn(page, stores):
 def test_plain_escapes_all_that_streamlit_reads():
     assert plain("a\n<b>") == "a \\<b\\>"
     assert plain(":red[x]") == "\\:red\\[x\\]"
+
+
+class Damaged(FakeReader):
+    """A store that opens and lists its runs, but whose results cannot be read."""
+
+    def results(self, run):
+        raise StoreUnusable(f"a.db is damaged: result 1: {EVIL}")
+
+
+def test_damage_that_shows_late_is_one_line_and_no_traceback(page, stores):
+    stores("a.db")
+    app = page(**{"a.db": Damaged((result(),))}).run()
+    assert not app.exception
+    assert [error.value for error in app.error] == [plain(f"a.db is damaged: result 1: {EVIL}")]

@@ -115,3 +115,34 @@ def test_megabytes_on_stdout_block_nothing_and_are_kept_in_part() -> None:
     assert len(log) < 2**20
     assert "bytes left out" in log
     assert "last of many lines" in log
+
+
+ODD = "tests.processes.strange:Odd"
+
+
+def test_what_a_backend_gets_wrong_ends_its_own_case_with_one_plain_line() -> None:
+    modes = {"1": "negative", "2": "huge", "3": "no_execution", "4": "speechless", "5": "raw"}
+    happenings = run([planned(f"{m}x8x8") for m in range(1, 7)], target=ODD, modes=modes)
+    measured = ends(happenings)
+    expected = {
+        "1": "kept sample 0 lasted -5 ns",
+        "2": "longer together than 64 bits",
+        "3": "execution is None, not one of native, emulated",
+        "4": "Speechless",
+        "5": r"RuntimeError: \\x1b\[31m\\u202ered yyy",
+    }
+    for name, reason in expected.items():
+        assert measured[name].outcome is Outcome.ERROR
+        assert re.search(reason, measured[name].reason)
+        assert measured[name].reason.isprintable()
+        assert len(measured[name].reason) <= 300
+    assert measured["6"].outcome is Outcome.OK
+
+
+def test_a_copy_of_the_worker_that_a_kernel_forks_answers_nothing() -> None:
+    happenings = run([planned(f"{m}x8x8") for m in (1, 2, 3)], target=ODD, modes={"1": "fork_once", "3": "no_execution"})
+    measured = ends(happenings)
+    assert [measured[name].outcome for name in "123"] == [Outcome.OK, Outcome.OK, Outcome.ERROR]
+    assert [measured[name].description.get("mode") for name in "12"] == ["", ""]
+    assert len({measured[name].description["pid"] for name in "12"}) == 1
+    assert not any(isinstance(happening, WorkerRestarted) for happening in happenings)

@@ -9,7 +9,9 @@ import pytest
 from suite.errors import DeviceBusy, StoreWriteFailed, WorkerStartFailed
 from suite.events import CaseFinished, Event, SweepFinished, SweepStarted, WorkerRestarted
 from suite.locks import hold
-from suite.outcome import Evidence
+from suite.measurement import Measurement
+from suite.outcome import Evidence, Outcome
+from suite.roofline import Summary, summarize
 from suite.rows import Calibration, ResultRow, RunInfo
 from suite.store.queries import Reader
 from suite.store.writer import RunWriter, Store
@@ -183,3 +185,20 @@ def test_a_simulated_device_is_not_judged_by_measured_calibrations(tmp_path: Pat
     with Store.open(str(tmp_path / "store.db")) as store:
         sweep(replace(whole, cases=only_gemm, calibrations={"simulated0": slow}), store, lambda _: None)
     assert [row.bound for row in stored(tmp_path)] != ["launch"]
+
+
+def test_numbers_that_are_not_finite_together_end_their_case_not_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overflowing(measurement: Measurement, *given: Any) -> Summary | None:
+        if measurement.outcome is Outcome.OK and measurement.description["kernel"] == "fake_bf16":
+            raise OverflowError("integer division result too large for a float")
+        return summarize(measurement, *given)
+
+    monkeypatch.setattr("suite.ledger.summarize", overflowing)
+    end, _, rows = measured(tmp_path, shapes=["1x8x8", "2x8x8"], options={})
+    assert end.status == "complete"
+    gemm = [row for row in rows if row.job == "gemm"]
+    assert [row.outcome for row in gemm] == ["error", "error"]
+    assert all("OverflowError" in row.reason for row in gemm)
+    assert {row.outcome for row in rows if row.job != "gemm"} == {"ok"}

@@ -9,15 +9,32 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from suite.launcher.process import Birth, WorkerLost, WorkerProcess, WorkerRefused
+from suite.launcher.seat import Seat
+from suite.measurement import Measurement
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot
-from suite.protocol import Connection, Hello, Ready, Refused, Stop
+from suite.protocol import (
+    Advanced,
+    Connection,
+    Ended,
+    Failed,
+    Finish,
+    Hello,
+    Message,
+    Phase,
+    Prepare,
+    Ready,
+    Refused,
+    Round,
+    Stop,
+)
 from suite.settings import MeasureSettings
-from tests.processes.bench import ROOT, TARGET, alive, gone_within, quick
+from tests.processes.bench import ROOT, TARGET, alive, gone_within, planned, quick, run
 
 
 class Bare:
@@ -184,3 +201,40 @@ def test_a_worker_dies_with_a_killed_parent_even_while_it_cannot_run_python(tmp_
     parent.kill()
     parent.communicate()
     assert gone_within(worker, 2.0)
+
+
+STRAY = [
+    (Finish(4), Ended(3, Measurement(Outcome.ERROR, "another's"))),
+    (Round(4, 0), Failed(3, Outcome.ERROR, "another's", False)),
+    (Finish(4), Advanced(4)),
+    (Round(4, 0), Phase(3, "measure")),
+]
+
+
+@pytest.mark.parametrize(("request_", "stray"), STRAY, ids=["ended", "failed", "advanced", "phase"])
+def test_an_answer_to_something_else_loses_the_worker_and_counts_for_nothing(
+    monkeypatch: pytest.MonkeyPatch, request_: Round | Finish, stray: Message
+) -> None:
+    worker = process()
+    worker.ready()
+    monkeypatch.setattr(Connection, "send", lambda *_: None)
+    monkeypatch.setattr(Connection, "receive", lambda *_: stray)
+    with pytest.raises(WorkerLost, match=f"answered {type(request_).__name__} with {type(stray).__name__}") as raised:
+        worker.ask(request_, "measure", planned(), lambda _: None)
+    assert raised.value.death.outcome is Outcome.CRASHED
+    assert gone_within(worker.pid, 0)
+    worker.close()
+
+
+def test_no_two_cases_of_a_run_have_the_same_ticket(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    ask = Seat.ask
+
+    def noted(self: Seat, request: Any, *given: Any) -> Any:
+        if isinstance(request, Prepare):
+            asked.append(request.ticket)
+        return ask(self, request, *given)
+
+    monkeypatch.setattr(Seat, "ask", noted)
+    run([planned(f"{m}x8x8") for m in (1, 2, 3)], faults={"2x8x8": "abort"})
+    assert len(asked) == len(set(asked)) == 3

@@ -311,7 +311,7 @@ def test_readers_hold_nothing_between_questions(path: str) -> None:
 def test_a_reader_cannot_write(path: str) -> None:
     run_of(path)
     reader = Reader.open(path)
-    with pytest.raises(StoreUnusable, match="read-only"), reader._reading() as connection:
+    with pytest.raises(StoreUnusable, match="read-only"), reader._reading("it") as connection:
         connection.exec_driver_sql("delete from run")
     assert len(reader.runs()) == 1
 

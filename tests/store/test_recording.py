@@ -259,3 +259,16 @@ def test_a_value_too_large_for_the_database_loses_nothing_else(path: str) -> Non
             run.log("compiler", "y" * 60_000)
         run.record(material.record(material.planned(material.case(1))))
     assert Reader.open(path).counts() == {"ok": 2}
+
+
+@pytest.mark.parametrize(
+    ("odd", "text"),
+    [({"execution": None}, "NOT NULL constraint failed: result.execution"), ({"peak_memory_bytes": 2**63}, "too large")],
+)
+def test_what_the_store_refuses_is_told_as_it_is_and_the_run_goes_on(path: str, odd: dict[str, Any], text: str) -> None:
+    with Store.open(path) as store, store.start_run(material.run_start()) as run:
+        with pytest.raises(StoreWriteFailed, match=text) as raised:
+            run.record(material.record(measured=material.measurement(**odd)))
+        assert "second result" not in str(raised.value)
+        run.record(material.record())
+    assert Reader.open(path).counts() == {"ok": 1}

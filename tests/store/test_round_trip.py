@@ -211,5 +211,5 @@ def test_a_broken_blob_is_one_clear_line(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "s.db") as connection:
         connection.execute("update sample_blob set durations = x'00'")
     connection.close()
-    with pytest.raises(StoreUnusable, match=f"result {row.result_id} .*cannot be read"):
+    with pytest.raises(StoreUnusable, match=f"is damaged: result {row.result_id}: .*store check"):
         Reader.open(str(tmp_path / "s.db")).detail(row.result_id)

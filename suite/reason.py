@@ -1,0 +1,29 @@
+"""The text of a reason: one short line that no terminal and no page reads as anything but text."""
+
+REASON_CHARACTERS = 300
+_LOOKED_AT = 8 * REASON_CHARACTERS  # a message of megabytes is not worth escaping
+
+
+def one_line(text: str) -> str:
+    """Return at most ``REASON_CHARACTERS`` on one line, with control, bidirectional and invisible characters escaped.
+
+    A text that is such a line already comes back as it is.
+    """
+    words = " ".join(text.strip()[:_LOOKED_AT].split())
+    line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
+    return line if len(line) <= REASON_CHARACTERS else line[: REASON_CHARACTERS - 1] + "…"
+
+
+def said(error: BaseException) -> str:
+    """Return the first line of what an exception says; empty where it says nothing, or its ``str`` raises."""
+    try:
+        text = str(error)
+    except Exception:  # it is code of a framework or a kernel, and may raise anything
+        return ""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def named(error: BaseException) -> str:
+    """Return an exception's type and the first line of what it says, as a reason."""
+    name, line = type(error).__name__, said(error)
+    return one_line(f"{name}: {line}" if line else name)

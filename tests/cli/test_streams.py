@@ -1,0 +1,68 @@
+"""Standard output that is full, closed, or has no word for what is printed; a folder that is gone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import FAKE, TIME_LIMIT_S, Said, roofbench
+
+ROOFBENCH = f"{sys.executable} -m suite.cli"
+TINY = " ".join(FAKE)
+
+
+def shell(folder: Path, line: str, **environment: str) -> Said:
+    """Run a shell line in which ``$R`` is roofbench."""
+    done = subprocess.run(
+        ["bash", "-c", line],
+        cwd=folder,
+        env={**os.environ, "R": ROOFBENCH, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=TIME_LIMIT_S,
+    )
+    return Said(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", ["--help", "--version", f"plan {TINY}", f"run {TINY}", "hardware"])
+def test_a_full_disk_under_the_output_is_one_line(arguments: str, unbuffered: str, tmp_path: Path) -> None:
+    said = shell(tmp_path, f"$R {arguments} >/dev/full", PYTHONUNBUFFERED=unbuffered)
+    assert said == (1, "", "roofbench: the output cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_as_good_as_the_null_device(closed: str, tmp_path: Path) -> None:
+    assert shell(tmp_path, f"$R run {TINY} {closed}").status == 0
+    kept = roofbench(tmp_path, "store", "check")
+    assert (kept.status, kept.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "ascii"}],
+    ids=lambda environment: next(iter(environment)),
+)
+def test_what_an_encoding_lacks_is_a_question_mark(environment: dict[str, str], tmp_path: Path) -> None:
+    ran = shell(tmp_path, f"$R run {TINY}", **environment)
+    assert (ran.status, ran.err) == (0, "")
+    assert "?s" in shell(tmp_path, "$R show", **environment).out
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_folder_that_is_gone_is_said(command: str, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    said = shell(tmp_path, f"cd gone; rmdir ../gone; exec $R {command} {TINY} 2>&1")
+    last = said.out.splitlines()[-1]
+    assert said.status == 2
+    assert last == "roofbench: the current folder cannot be used (No such file or directory); change to one that is there"
+
+
+def test_a_lock_directory_that_is_none_is_found_before_the_store_is_made(tmp_path: Path) -> None:
+    said = shell(tmp_path, f"$R run {TINY}", ROOFBENCH_LOCK_DIR="/dev/null")
+    assert said.status == 2
+    assert said.err == "roofbench: lock directory /dev/null cannot be made (File exists); set ROOFBENCH_LOCK_DIR\n"
+    assert list(tmp_path.iterdir()) == []

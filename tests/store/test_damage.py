@@ -1,0 +1,142 @@
+"""Damaged stores: every reader says so in one line, a merge leaves nothing behind, and a check lists what is wrong."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from suite.errors import StoreUnusable
+from suite.store import maintain
+from suite.store.queries import Reader
+from suite.store.writer import Store
+from tests.store import material
+
+# By the reader's question that meets it first: what was done to the file, and what the one line names.
+DAMAGES = {
+    "an infinite time": ("update summary set p50_s = 9e999", "results", "result 1, p50_s"),
+    "a word for a time": ("update summary set p50_s = 'nan'", "results", "result 1, p50_s"),
+    "a negative time": ("update summary set p50_s = -1e-9", "results", "no duration"),
+    "a time of zero": ("update summary set p50_s = 0", "results", "no duration"),
+    "an infinite rate": ("update summary set flop_s = 9e999", "roofs", "inf"),
+    "a word for a tolerance": ("update result set tolerance = 'small'", "results", "result 1, tolerance"),
+    "a word for a count": ("update result set flops = 'many'", "results", "many"),
+    "no configuration": ("update run set config = 'null'", "runs", "run 1: config"),
+    "arguments that are none": ("update run set argv = '[1]'", "resolve", "run 1: argv"),
+    "a day that is none": ("update run set started_at = 'yesterday'", "runs", "yesterday"),
+    "no environment": ("delete from environment", "environment", "missing"),
+    "facts that are none": ("update environment set facts = '{\"host\": 3}'", "environment", "host"),
+    "parameters that are no JSON": ("update workload set params = '{bad'", "results", "result 1: "),
+    "parameters that are a list": ("update workload set params = '[1,2]'", "results", "result 1: "),
+    "NaN in JSON": ("update workload set params = '{\"m\": NaN}'", "results", "NaN"),
+    "an overflow in JSON": ("update workload set params = '{\"m\": 1e999}'", "results", "1e999"),
+    "no device": ("delete from device", "devices", "none"),
+    "results without a device": ("delete from device", "results", "device is missing"),
+    "a device that is none": ("update device set info = '{\"name\": 1}'", "devices", "device 1: "),
+    "a sheet that is none": ("update device set spec = '[]'", "devices", "device 1: spec"),
+    "an outcome that is none": ("update result set outcome = 'splendid'", "results", "splendid"),
+    "samples that are missing": ("delete from sample_blob", "detail", "no samples"),
+    "samples that do not decode": ("update sample_blob set durations = x'00'", "detail", "result 1: "),
+    "an infinite phase": ("update result set phases_s = '{\"measure\": 1e999}'", "detail", "1e999"),
+}
+ASK: dict[str, Callable[[Reader], object]] = {
+    "runs": Reader.runs,
+    "resolve": Reader.resolve,
+    "results": Reader.results,
+    "devices": Reader.devices,
+    "environment": Reader.environment,
+    "roofs": Reader.empirical_roofs,
+    "detail": lambda reader: reader.detail(1),
+}
+each_damage = pytest.mark.parametrize(("statement", "question", "says"), DAMAGES.values(), ids=DAMAGES)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.db"
+
+
+def damage(path: Path, statement: str) -> None:
+    with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
+        run.record(material.record())
+        run.finish("complete")
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@each_damage
+def test_a_reader_names_the_store_the_place_and_the_remedy(path: Path, statement: str, question: str, says: str) -> None:
+    damage(path, statement)
+    with Reader.open(str(path)) as reader, pytest.raises(StoreUnusable) as told:
+        ASK[question](reader)
+    line = str(told.value)
+    assert line.startswith(f"{path} is damaged: ")
+    assert line.endswith("; `roofbench store check` lists what is wrong")
+    assert says in line
+    assert line.isprintable()
+
+
+@each_damage
+def test_a_merge_leaves_no_half_target(path: Path, statement: str, question: str, says: str) -> None:
+    damage(path, statement)
+    target = path.with_name("target.db")
+    with pytest.raises(StoreUnusable, match="is damaged: "):
+        maintain.merge(str(path), str(target))
+    assert not target.exists()
+
+
+@each_damage
+def test_a_check_lists_it(path: Path, statement: str, question: str, says: str) -> None:
+    damage(path, statement)
+    assert maintain.check(str(path))
+
+
+def test_a_whole_store_has_no_problems(path: Path) -> None:
+    damage(path, "select 1")
+    assert maintain.check(str(path)) == []
+
+
+def test_a_long_or_hostile_value_stays_one_short_line(path: Path) -> None:
+    damage(path, "update result set outcome = char(27) || '[2J' || char(10) || hex(zeroblob(100000))")
+    with Reader.open(str(path)) as reader, pytest.raises(StoreUnusable) as told:
+        reader.results()
+    assert str(told.value).isprintable()
+    assert len(str(told.value)) < 500
+
+
+@pytest.mark.parametrize("question", ["open", "vacuum"])
+def test_drafts_of_the_dead_are_removed_and_nothing_else(path: Path, question: str) -> None:
+    damage(path, "select 1")
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    stale = [f".store.db.{dead.pid}.0123abcd{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
+    kept = [
+        f".store.db.{os.getpid()}.0123abcd",
+        f".store.db.{dead.pid}.0123abc",
+        f".store.db.{dead.pid}.0123abcd.txt",
+        f".other.db.{dead.pid}.0123abcd",
+        f"store.db.{dead.pid}.0123abcd",
+        ".store.db.0.0123abcd",
+    ]
+    for name in (*stale, *kept):
+        path.with_name(name).write_text("draft")
+    if question == "open":
+        Store.open(str(path)).close()
+    else:
+        maintain.vacuum(str(path))
+    assert not [name for name in stale if path.with_name(name).exists()]
+    assert [name for name in kept if path.with_name(name).exists()] == kept
+
+
+def test_a_relative_path_in_a_removed_folder_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(StoreUnusable, match=r"^store.url='roofbench.db' leads nowhere .*: give a full path$"):
+        Reader.open("roofbench.db")
