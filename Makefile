@@ -18,10 +18,10 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(TESTS)
 
 check: $(VENV)/.dev
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+	$(BIN)/python -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 
 dev: $(VENV)/.dev
 
