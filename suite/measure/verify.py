@@ -46,17 +46,19 @@ def check(kernel: Kernel, probes: Sequence[Probe], tolerance: float, run: Callab
 
 def compare(kernel: Kernel, probes: Sequence[Probe], references: Sequence[Reference], tolerance: float) -> Check:
     """Compare what stands in the outputs now; the worst probe decides."""
-    results = [judge(kernel.observe(each), expected, tolerance) for each, expected in zip(probes, references, strict=True)]
+    columns = kernel.output_shape[1]
+    pairs = zip(probes, references, strict=True)
+    results = [judge(kernel.observe(each), expected, tolerance, columns) for each, expected in pairs]
     return next((result for result in results if not result.passed), max(results, key=lambda r: r.error_rel or 0.0))
 
 
-def judge(observed: Observed, reference: Reference, tolerance: float) -> Check:
-    """Decide one probe.  NaN and infinities fail, as does any element that was never written."""
+def judge(observed: Observed, reference: Reference, tolerance: float, columns: int = 1) -> Check:
+    """Decide one probe of an output of ``columns``.  NaN and infinities fail, as does any element that was never written."""
     if observed.unwritten or observed.nonfinite:
         reason = f"{observed.unwritten} elements never written, {observed.nonfinite} NaN or infinite"
         return Check(False, None, tolerance, None, observed.unwritten, observed.nonfinite, reason)
     error = relative_error(_flat(observed.tiles), _flat(reference.tiles))
-    projected = projection_error(observed.projection, reference.projection)
+    projected = projection_error(observed.projection, reference.projection, _expected_size(reference, columns))
     allowed = PROJECTION_ALLOWANCE * tolerance + PROJECTION_ROUNDOFF
     reason = ""
     if not error <= tolerance:  # written so that NaN fails
@@ -73,13 +75,22 @@ def relative_error(out: NDArray[np.float64], ref: NDArray[np.float64]) -> float:
     return difference / scale if scale else difference
 
 
-def projection_error(out: NDArray[np.float64], ref: NDArray[np.float64]) -> float:
-    """Largest difference of a row's projection, relative to the row's own or the typical size, whichever is larger."""
+def projection_error(out: NDArray[np.float64], ref: NDArray[np.float64], expected: float = 0.0) -> float:
+    """Largest difference of a row's projection, relative to the row's own, the typical or the ``expected`` size.
+
+    The largest of the three: of a single row the first two are one random number, which may lie near 0.
+    """
     if not ref.size:
         return 0.0
-    typical = math.sqrt(float(np.mean(ref**2)))
+    typical = max(math.sqrt(float(np.mean(ref**2))), expected)
     scale = np.maximum(np.abs(ref), typical)
     return float(np.max(np.abs(out - ref) / np.where(scale > 0, scale, 1.0)))
+
+
+def _expected_size(reference: Reference, columns: int) -> float:
+    """Root mean square of a sum of ``columns`` elements with random signs, from the elements of the tiles."""
+    elements = _flat(reference.tiles)
+    return math.sqrt(columns * float(np.mean(elements**2))) if elements.size else 0.0
 
 
 def _finite(value: float) -> float | None:

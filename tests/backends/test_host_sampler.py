@@ -114,7 +114,7 @@ def test_real_samples_are_positive_and_grow_with_the_work(backend: CpuBackend, r
         kernel.close()
         return float(min(samples)) / sampler.launches
 
-    assert per_launch_ns(384) > 3 * per_launch_ns(64)
+    assert per_launch_ns(768) > 3 * per_launch_ns(64)  # 1,728 times the work: other load cannot hide it
 
 
 def test_warm_samples_last_about_as_long_as_asked(backend: CpuBackend) -> None:
