@@ -188,11 +188,14 @@ class _Asked(NamedTuple):
     footprint: Footprint
     tolerance: float
     floor_s: float | None
+    emulated: bool
 
 
 def _asked(job: Job, workload: Workload, switches: Items, machine: Machine) -> _Asked:
     work = job.work(workload)
-    return _Asked(work, job.footprint(workload), job.tolerance(workload, switches), _floor_s(work, machine))
+    limits = machine.ceilings
+    emulated = limits is not None and limits.spec is not None and limits.peak_flop_s(work.pipe) is None
+    return _Asked(work, job.footprint(workload), job.tolerance(workload, switches), _floor_s(work, machine), emulated)
 
 
 def _planned(asked: _Asked, case: Case, machine: Machine, measure: MeasureSettings, sets: int | None = None) -> PlannedCase:
@@ -200,8 +203,7 @@ def _planned(asked: _Asked, case: Case, machine: Machine, measure: MeasureSettin
     llc_bytes = limits.llc_bytes if limits else None
     if sets is None:
         sets = rotating_sets(case.regime, asked.footprint, llc_bytes, info.cold_by if info else "rotation")
-    emulated = limits is not None and limits.spec is not None and limits.peak_flop_s(asked.work.pipe) is None
-    needed = asked.footprint.total_bytes(sets, emulated)
+    needed = asked.footprint.total_bytes(sets, asked.emulated)
     verdict, reason = None, ""
     if machine.memory_bytes is not None and needed > machine.memory_bytes:
         verdict = Outcome.OUT_OF_MEMORY

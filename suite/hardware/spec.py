@@ -138,7 +138,7 @@ class HardwareSpec:
 
     def peak_flop_s(self, pipe: str) -> float | None:
         """Dense rate of matrix products on ``pipe``, FLOP/s (operations for integers); ``None`` where none is declared."""
-        return self.peaks[self._rate(pipe)].value if self._rate(pipe) in self.peaks else None
+        return self.peaks.get(self._rate(pipe), NOT_FOUND).value
 
     def flop_per_clock(self, pipe: str) -> float | None:
         """Operations per clock of the whole device on ``pipe``; ``None`` without a unit count or a rate per unit."""
@@ -189,7 +189,9 @@ class HardwareSpec:
         """The entry of ``peaks`` and ``ops_per_clock`` that a matrix product in ``pipe`` runs on."""
         if pipe not in RATES:
             raise ValueError(f"'{pipe}' is no pipe; pipes are {', '.join(RATES)}")
-        options = MATRIX_FIRST.get(pipe, (pipe,))
+        options = MATRIX_FIRST.get(pipe)
+        if options is None:
+            return pipe
         known = (rate for table in (self.peaks, self.ops_per_clock) for rate in options if table.get(rate, NOT_FOUND).value)
         return next(known, options[-1])
 
