@@ -19,7 +19,6 @@ roofbench report latest --output h200.md             the same as Markdown
 roofbench report 20261129T1840 20261130T0900 -o both.html"""
 
 FORMATS = (".html", ".md")
-MARKER = "roofbench"  # every report names its maker; a file without it is not one of ours
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
