@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from suite.backend import Channel
 from suite.measure.samples import decode, encode
@@ -12,12 +12,24 @@ from suite.outcome import Outcome
 TIMED = (Outcome.OK, Outcome.IMPOSSIBLE)  # the outcomes that have samples
 
 
+class Span(NamedTuple):
+    """Samples taken by one call, back to back: the first one's index among all taken, and when the call began and returned.
+
+    Seconds since the first telemetry window of the case opened, on which the readings of its channels count too.
+    """
+
+    first: int
+    began_s: float
+    ended_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class SampleSet:
     """Raw samples in the order they were taken; each of ``durations_ns`` covers ``launches`` launches.
 
     ``boundaries`` are the indices at which a new batch (a round or a window) starts, 0 first.  At most 4,096 samples
-    are kept: every ``stride``-th of the ``count`` taken; ``sum_ns`` and ``min_ns`` are exact over all of them.
+    are kept: every ``stride``-th of the ``count`` taken; ``sum_ns`` and ``min_ns`` are exact over all of them.  ``spans``
+    say when they were taken; a set from before spans were kept has none.
     """
 
     durations_ns: tuple[int, ...]
@@ -30,6 +42,7 @@ class SampleSet:
     stride: int = 1
     boundaries: tuple[int, ...] = (0,)
     details: Mapping[str, Any] = field(default_factory=dict)
+    spans: tuple[Span, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -43,6 +56,7 @@ class SampleSet:
             "stride": self.stride,
             "boundaries": list(self.boundaries),
             "details": dict(self.details),
+            "spans": [list(span) for span in self.spans],
         }
 
     @classmethod
@@ -50,6 +64,7 @@ class SampleSet:
         return cls(
             durations_ns=tuple(decode(base64.b64decode(data["durations"]))),
             boundaries=tuple(data["boundaries"]),
+            spans=tuple(Span(*span) for span in data.get("spans", ())),
             **{
                 name: data[name]
                 for name in ("launches", "method", "resolution_s", "count", "sum_ns", "min_ns", "stride", "details")
