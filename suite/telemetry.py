@@ -1,39 +1,83 @@
-"""The channels of telemetry, and the telemetry of a device that nothing reads."""
+"""The channels of telemetry, what follows from them, and the telemetry of a device that nothing reads."""
 
+from bisect import bisect_left
 from collections.abc import Mapping
+from itertools import pairwise
 
 from suite.backend import Channel
 
-# What a backend polls while a window is open, with each channel's unit.
+# What a backend reads again and again while a window is open, with each channel's unit.  A unit may say more than the
+# table does where a reading is a mean over some time: then the channel says so.
 POLLED = {
     "sm_clock": "Hz",
+    "sm_clock_spread": "Hz",  # fastest less slowest, where parts of a device have clocks of their own
     "memory_clock": "Hz",
     "power": "W",
     "temperature": "C",
+    "hotspot_temperature": "C",
+    "memory_temperature": "C",
     "throttle": "mask",
     "memory_used": "bytes",
+    "pcie_tx": "bytes/s",
+    "pcie_rx": "bytes/s",
 }
-# What it reads at a window's ends: the energy counter, and the clock that the device counts itself.
+# What it counts: joules by the energy counter since the window's start, and the clock that the device counts itself.
 COUNTED = {"energy": "J", "device_clock": "Hz"}
 UNITS = {**POLLED, **COUNTED}
+# Channels of one reason or part each, named ``<family>.<part>``; a device has only those that it can name.  ``throttle``
+# holds 1 where a reading named the reason, else 0; ``violation`` the seconds since the window's start in which the reason
+# held the clock down; ``energy`` the joules of a part that the channel ``energy`` leaves out.
+FAMILIES = {"throttle": "", "violation": "s", "energy": "J"}
+TOTALS = ("energy", "violation")  # running totals since the window's start: two windows of them add up
+
+
+def unit_of(channel: str) -> str:
+    """The unit of a channel by its name, of a family or not."""
+    family, dot, _part = channel.partition(".")
+    return FAMILIES[family] if dot else UNITS[channel]
 
 
 def joined(before: Mapping[str, Channel], after: Mapping[str, Channel], gap_s: float) -> dict[str, Channel]:
     """Two windows of one case as one: readings follow each other, ``gap_s`` after the first window's start.
 
-    The energy counter's joules add up, over the seconds it was watched; what was missing in either window stays missing.
+    Running totals add up, over the seconds they were watched; what was missing in either window stays missing.
     """
     return {name: _joined(name, before[name], after[name], gap_s) if name in before else after[name] for name in after}
+
+
+def power_integral_j(power: Channel, window_s: tuple[float, float]) -> float | None:
+    """Joules from readings of power (W) between two times of their window, by the trapezoid rule.
+
+    The first and the last reading hold out to the ends.  ``None`` with fewer than two readings.
+    """
+    began_s, ended_s = window_s
+    assert began_s < ended_s, "a window ends after it began"
+    if len(power.values) < 2:
+        return None
+    inside = [time_s for time_s in power.times_s if began_s < time_s < ended_s]
+    points = [(time_s, _at(power, time_s)) for time_s in (began_s, *inside, ended_s)]
+    return sum((later_s - earlier_s) * (first + last) / 2 for (earlier_s, first), (later_s, last) in pairwise(points))
 
 
 def _joined(name: str, before: Channel, after: Channel, gap_s: float) -> Channel:
     if before.unavailable or after.unavailable:
         return Channel(after.unit, (), (), before.unavailable or after.unavailable)
-    if name == "energy":
-        times = (0.0, before.times_s[-1] + after.times_s[-1])
-        return Channel(after.unit, times, (before.values[0], before.values[-1] + after.values[-1] - after.values[0]))
+    if name.partition(".")[0] in TOTALS:
+        watched_s = sum(channel.times_s[-1] - channel.times_s[0] for channel in (before, after))
+        total = sum(channel.values[-1] - channel.values[0] for channel in (before, after))
+        return Channel(after.unit, (0.0, watched_s), (0.0, total))
     times_s = before.times_s + tuple(time_s + gap_s for time_s in after.times_s)
     return Channel(after.unit, times_s, before.values + after.values)
+
+
+def _at(channel: Channel, time_s: float) -> float:
+    """The value at one time: a straight line between two readings, the outermost reading beyond them."""
+    later = bisect_left(channel.times_s, time_s)
+    if later in (0, len(channel.values)):
+        return channel.values[min(later, len(channel.values) - 1)]
+    earlier_s, earlier = channel.times_s[later - 1], channel.values[later - 1]
+    share = (time_s - earlier_s) / (channel.times_s[later] - earlier_s)
+    return earlier + share * (channel.values[later] - earlier)
 
 
 class NoTelemetry:

@@ -1,7 +1,9 @@
-"""Windows of alternating rounds are joined into one course."""
+"""Windows of alternating rounds are joined into one course; power becomes joules; every channel has a unit."""
+
+import pytest
 
 from suite.backend import Channel
-from suite.telemetry import UNITS, NoTelemetry, joined
+from suite.telemetry import FAMILIES, UNITS, NoTelemetry, joined, power_integral_j, unit_of
 
 
 def test_rounds_follow_each_other_and_their_energy_adds_up():
@@ -24,3 +26,48 @@ def test_no_telemetry_names_every_channel_and_its_reason():
     channels = NoTelemetry("no library").stop()
     assert set(channels) == set(UNITS)
     assert {channel.unavailable for channel in channels.values()} == {"no library"}
+
+
+def test_times_under_a_limit_add_up_over_rounds():
+    first = {"violation.power": Channel("s", (0.002, 2.0), (0.0, 0.5))}
+    second = {"violation.power": Channel("s", (0.001, 1.0), (0.25, 0.75))}
+    both = joined(first, second, 30.0)["violation.power"]
+    assert (both.times_s, both.values) == ((0.0, pytest.approx(2.997)), (0.0, 1.0))
+
+
+def test_joules_of_memory_add_up_too():
+    channel = Channel("J", (0.0, 2.0), (0.0, 40.0))
+    assert joined({"energy.dram": channel}, {"energy.dram": channel}, 5.0)["energy.dram"].values == (0.0, 80.0)
+
+
+def test_a_channel_of_a_family_has_the_familys_unit():
+    assert {family: unit_of(f"{family}.x") for family in FAMILIES} == FAMILIES
+    assert unit_of("pcie_tx") == "bytes/s"
+    with pytest.raises(KeyError):
+        unit_of("no_such_channel")
+
+
+@pytest.mark.parametrize(
+    ("window_s", "joules"),
+    [
+        ((0.0, 3.0), 100 + 150 + 200),  # 100 W held before the first reading, 200 W after the last
+        ((1.0, 2.0), 150.0),
+        ((1.25, 1.75), 75.0),
+        ((2.5, 3.5), 200.0),
+    ],
+)
+def test_power_becomes_joules_by_the_trapezoid_rule(window_s, joules):
+    power = Channel("W", (1.0, 2.0), (100.0, 200.0))
+    assert power_integral_j(power, window_s) == pytest.approx(joules)
+
+
+def test_the_integral_agrees_with_the_energy_that_was_used():
+    """691 W for half of 10 s and 650 W after, read every 20 ms."""
+    times_s = tuple(0.011 + 0.02 * index for index in range(499))
+    power = Channel("W", times_s, tuple(691.0 if time_s < 5 else 650.0 for time_s in times_s))
+    assert power_integral_j(power, (0.0, 10.0)) == pytest.approx(5 * 691 + 5 * 650, rel=1e-4)
+
+
+def test_one_reading_is_no_integral():
+    assert power_integral_j(Channel("W", (1.0,), (100.0,)), (0.0, 2.0)) is None
+    assert power_integral_j(Channel("W", (), (), "no driver"), (0.0, 2.0)) is None

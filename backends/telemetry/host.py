@@ -1,111 +1,106 @@
-"""Telemetry of a CPU: cpufreq clocks, RAPL energy, thermal zones, memory in use and the load of other processes."""
+"""Telemetry of a CPU: cpufreq clocks, RAPL energy, temperatures, memory in use and the load of other processes."""
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from backends.host.cgroup import ROOT
 from backends.host.cpuinfo import Processors, memory_available_bytes, memory_total_bytes
 from backends.host.processes import ForeignLoad
-from backends.telemetry.polled import PERIOD_S, EnergyMeter, Gauge, Missing, PolledTelemetry, ReadingLost
+from backends.telemetry.energy import EnergyMeter
+from backends.telemetry.gauges import Gauge, Missing, Rate, Shared, Since
+from backends.telemetry.polled import PERIOD_S, PolledTelemetry
+from backends.telemetry.rapl import cpu_energy
+from backends.telemetry.sysfs import number, text
 
-
-class Rapl:
-    """Joules used by all packages together, from the kernel's powercap counters, with wrap-around undone."""
-
-    def __init__(self, domains: Sequence[Path]) -> None:
-        self._domains = tuple(domains)
-        self._ranges_uj = [_number(domain / "max_energy_range_uj") for domain in domains]
-        self._last_uj = [_number(domain / "energy_uj") for domain in domains]
-        self._total_uj = 0.0
-
-    def read_j(self) -> float:
-        """Joules since this meter was made; must be called more often than a counter wraps (about a minute under load)."""
-        for index, domain in enumerate(self._domains):
-            value_uj = _number(domain / "energy_uj")
-            step_uj = value_uj - self._last_uj[index]
-            self._total_uj += step_uj if step_uj >= 0 else step_uj + self._ranges_uj[index]
-            self._last_uj[index] = value_uj
-        return self._total_uj / 1e6
-
-
-class PowerFromEnergy:
-    """Mean power between two readings of an energy counter."""
-
-    def __init__(self, meter: EnergyMeter, clock_s: Callable[[], float] = time.perf_counter) -> None:
-        self._meter = meter
-        self._clock_s = clock_s
-        self._last: tuple[float, float] | None = None
-
-    def read_w(self) -> float | None:
-        """Watts since the last call; ``None`` on the first."""
-        at_s, energy_j = self._clock_s(), self._meter.read_j()
-        last, self._last = self._last, (at_s, energy_j)
-        if last is None or at_s <= last[0]:
-            return None
-        return (energy_j - last[1]) / (at_s - last[0])
+# hwmon drivers whose first sensor is the whole package: Intel's and AMD's.
+PACKAGE_SENSORS = ("coretemp", "k10temp", "zenpower")
 
 
 def cpu_telemetry(cpu: Processors, threads: int, period_s: float = PERIOD_S, root: Path = ROOT) -> PolledTelemetry:
-    """Telemetry of the processors in use; what this machine does not show is unavailable with the reason."""
+    """Telemetry of the processors in use; what this machine does not show is unavailable with the reason.
+
+    RAPL counts whole packages, so power and energy are of the sockets whose cores may be used, other programs included.
+    """
     load = ForeignLoad(cpu.cpus, cpu.cores, threads, root)
-    energy = _energy(root)
+    energy = cpu_energy(root, _sockets(cpu, root), cpu.guest)
+    total_bytes = memory_total_bytes(root)
     gauges: dict[str, Gauge | Missing] = {
-        "sm_clock": _clock(cpu, root),
+        **_clocks(cpu, root),
         "memory_clock": Missing("the operating system does not report the memory clock of a CPU"),
-        "power": _power(energy),
+        "power": _power(energy.packages),
         "temperature": _temperature(root),
-        "throttle": Missing("a CPU reports no throttle reasons, only counts of thermal events"),
-        "memory_used": Gauge(lambda: float(memory_total_bytes(root) - memory_available_bytes(root))),
+        "hotspot_temperature": Missing("a CPU package reports one temperature"),
+        "memory_temperature": Missing("the operating system does not report the memory's temperature"),
+        "throttle": Missing("a CPU reports no throttle reasons, only how long thermal events lasted"),
+        "memory_used": Gauge(lambda: float(total_bytes - memory_available_bytes(root)), slow=True),
+        "pcie_tx": Missing("a CPU is no device on PCIe"),
+        "pcie_rx": Missing("a CPU is no device on PCIe"),
+        "violation.thermal": _thermal_violation(cpu, root),
     }
-    return PolledTelemetry(gauges, energy, load.processes, period_s, on_start=load.start)
+    parts = {} if energy.dram is None else {"energy.dram": energy.dram}
+    return PolledTelemetry(gauges, energy.packages, load.processes, period_s, on_start=load.start, parts=parts)
 
 
-def _clock(cpu: Processors, root: Path) -> Gauge | Missing:
-    paths = [root / f"sys/devices/system/cpu/cpu{index}/cpufreq/scaling_cur_freq" for index in cpu.cpus]
-    readable = [path for path in paths if path.exists()]
+def _clocks(cpu: Processors, root: Path) -> dict[str, Gauge | Missing]:
+    """Mean and spread of the cores' clocks, from one look at all of them."""
+    readable = [path for index in cpu.cpus if (path := _cpu(index, root) / "cpufreq/scaling_cur_freq").exists()]
     if not readable:
         why = "a guest sees only a nominal clock" if cpu.guest else "the kernel offers no cpufreq"
-        return Missing(f"no clock reading: {why}")
-    return Gauge(lambda: sum(_scaled(path, 1e3) for path in readable) / len(readable))
+        return dict.fromkeys(("sm_clock", "sm_clock_spread"), Missing(f"no clock reading: {why}"))
+    clocks_hz = Shared(partial(_clocks_hz, readable))
+    return {
+        "sm_clock": Gauge(lambda: sum(clocks_hz()) / len(clocks_hz())),
+        "sm_clock_spread": Gauge(lambda: max(clocks_hz()) - min(clocks_hz())),
+    }
 
 
-def _energy(root: Path) -> EnergyMeter | Missing:
-    zones = sorted((root / "sys/class/powercap").glob("intel-rapl:*"))
-    packages = [zone for zone in zones if _text(zone / "name").startswith("package")]
-    if not packages:
-        return Missing("no RAPL energy counter on this machine")
-    try:
-        return EnergyMeter(Rapl(packages).read_j, shortest_window_s=0.0)
-    except ReadingLost as error:
-        return Missing(f"RAPL cannot be read: {error}")
+def _clocks_hz(paths: Sequence[Path]) -> list[float]:
+    return [number(path) * 1e3 for path in paths]
 
 
 def _power(energy: EnergyMeter | Missing) -> Gauge | Missing:
-    return energy if isinstance(energy, Missing) else Gauge(PowerFromEnergy(energy).read_w)
+    if isinstance(energy, Missing):
+        return energy
+    rate = Rate(energy.read_j)
+    return Gauge(rate.read, begin=rate.begin)
 
 
 def _temperature(root: Path) -> Gauge | Missing:
     for zone in sorted((root / "sys/class/thermal").glob("thermal_zone*")):
-        if _text(zone / "type") in ("x86_pkg_temp", "cpu-thermal", "cpu_thermal"):
-            return Gauge(partial(_scaled, zone / "temp", 1e-3))
-    return Missing("no thermal zone of a CPU package")
+        if text(zone / "type") in ("x86_pkg_temp", "cpu-thermal", "cpu_thermal"):
+            return Gauge(partial(_celsius, zone / "temp"), slow=True)
+    for sensor in sorted((root / "sys/class/hwmon").glob("hwmon*")):
+        if text(sensor / "name") in PACKAGE_SENSORS and (sensor / "temp1_input").exists():
+            return Gauge(partial(_celsius, sensor / "temp1_input"), slow=True)
+    return Missing("no thermal zone or sensor of a CPU package")
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return ""
+def _celsius(path: Path) -> float:
+    return number(path) * 1e-3
 
 
-def _scaled(path: Path, factor: float) -> float:
-    return _number(path) * factor
+def _thermal_violation(cpu: Processors, root: Path) -> Gauge | Missing:
+    """Time that packages were held down by their temperature: the longest of those in use."""
+    name = "thermal_throttle/package_throttle_total_time_ms"
+    # Every CPU of a package shows the package's time: one of them is enough.
+    of_package = {_socket(index, root) or f"cpu{index}": _cpu(index, root) / name for index in cpu.cpus}
+    paths = [path for path in of_package.values() if path.exists()]
+    if not paths:
+        return Missing("the kernel counts no thermal events of this CPU")
+    since = Since(lambda: max(number(path) * 1e-3 for path in paths))
+    return Gauge(since.read, slow=True, closing=True, begin=since.begin)
 
 
-def _number(path: Path) -> float:
-    try:
-        return float(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ReadingLost(f"{path.name}: {getattr(error, 'strerror', None) or error}") from error
+def _sockets(cpu: Processors, root: Path) -> frozenset[str]:
+    """Ids of the sockets in use; empty where a CPU does not tell its own."""
+    told = [_socket(index, root) for index in cpu.cpus]
+    return frozenset(told) if all(told) else frozenset()
+
+
+def _socket(index: int, root: Path) -> str:
+    return text(_cpu(index, root) / "topology/physical_package_id")
+
+
+def _cpu(index: int, root: Path) -> Path:
+    return root / f"sys/devices/system/cpu/cpu{index}"

@@ -1,78 +1,82 @@
-"""Telemetry by polling: a thread reads every gauge at a fixed period while a window is open."""
+"""Telemetry by polling: threads read gauges at fixed periods while a window is open.
+
+The launching thread reads nothing and waits for no lock while a window is open: ``now`` gives the last value that a thread
+left.  The vendors' libraries are called through ctypes, which gives the interpreter's lock back for the time of a call, so
+that a driver that takes long does not stop the launches.
+"""
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
+from backends.telemetry.energy import EnergyMeter, EnergyTrace
+from backends.telemetry.gauges import CLOCK_S, Gauge, Missing, ReadingLost, Series
 from suite.backend import Channel
-from suite.telemetry import POLLED
+from suite.telemetry import POLLED, unit_of
 
 PERIOD_S = 0.02
+SLOW_PERIOD_S = 0.1
 
 NO_DEVICE_CLOCK = "nothing here counts the device's own cycles"
 
 
-class ReadingLost(Exception):
-    """A gauge that was offered cannot be read; the message says why in one line."""
+class Source(Protocol):
+    """Something that is read in turn with others."""
+
+    def take(self) -> None: ...
+
+    def close(self) -> None:
+        """Take what is wanted as the window closes, if anything."""
+        ...
 
 
-class Gauge(NamedTuple):
-    """How to read one channel, in the channel's unit.  ``read`` returns ``None`` while there is no reading yet."""
+class Poll:
+    """A thread that reads every source once a period until it is closed.
 
-    read: Callable[[], float | None]
+    It looks between two readings whether it was closed: closing waits for the one under way and for the closing ones, no
+    more.  ``whole`` finishes the first round all the same, so that a window shorter than a round has a reading of each.
+    """
 
+    def __init__(self, sources: Sequence[Source], period_s: float, whole: bool) -> None:
+        self._sources = sources
+        self._period_s = period_s
+        self._whole = whole
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="telemetry", daemon=True)
 
-class Missing(NamedTuple):
-    """A channel that this device does not offer."""
+    def start(self) -> None:
+        self._thread.start()
 
-    reason: str
+    def close(self) -> None:
+        self._closing.set()
 
+    def join(self) -> None:
+        self._thread.join()
 
-class EnergyMeter(NamedTuple):
-    """A counter of joules and the shortest window over which its steps are fine enough."""
+    def _run(self) -> None:
+        due_s = CLOCK_S()
+        self._round(self._whole)
+        while not self._closing.is_set():
+            due_s = max(due_s + self._period_s, CLOCK_S())
+            if not self._closing.wait(due_s - CLOCK_S()):
+                self._round(whole=False)
+        for source in self._sources:
+            source.close()
 
-    read_j: Callable[[], float]
-    shortest_window_s: float
-
-
-class Series:
-    """The readings of one gauge in one window."""
-
-    def __init__(self, gauge: Gauge | Missing) -> None:
-        self.gauge = gauge
-        self.unavailable = gauge.reason if isinstance(gauge, Missing) else ""
-        self.times_s: list[float] = []
-        self.values: list[float] = []
-
-    def take(self, began_s: float) -> None:
-        """Read once; a gauge that fails is dropped, with its reason, and what it gave before is kept out."""
-        if self.unavailable or isinstance(self.gauge, Missing):
-            return
-        at_s = time.perf_counter() - began_s
-        try:
-            value = self.gauge.read()
-        except ReadingLost as error:
-            self.unavailable = str(error)
-            return
-        if value is not None:
-            self.times_s.append(at_s)
-            self.values.append(value)
-
-    def channel(self, unit: str) -> Channel:
-        if not self.unavailable and not self.values:
-            return Channel(unit, (), (), "the window ended before the first reading")
-        if self.unavailable:
-            return Channel(unit, (), (), self.unavailable)
-        return Channel(unit, tuple(self.times_s), tuple(self.values))
+    def _round(self, whole: bool) -> None:
+        for source in self._sources:
+            if self._closing.is_set() and not whole:
+                return
+            source.take()
 
 
 class PolledTelemetry:
-    """Reads gauges every ``period_s`` off the launching thread.
+    """Reads gauges every ``period_s`` off the launching thread, those that may block on a thread of their own.
 
     ``gauges`` may leave channels out; those are unavailable with ``absent`` as the reason.  ``others`` counts
     processes of other runs on the device; ``on_start`` is called as a window opens; ``derive`` adds channels that follow
-    from the others.
+    from the others.  ``parts`` are meters of what the channel ``energy`` leaves out, by their channels' names.
     """
 
     def __init__(
@@ -85,48 +89,57 @@ class PolledTelemetry:
         absent: str = "not offered by this device",
         derive: Callable[[Mapping[str, Channel]], Mapping[str, Channel]] = dict,
         no_clock: str = NO_DEVICE_CLOCK,
+        parts: Mapping[str, EnergyMeter | Missing] | None = None,
+        slow_period_s: float = SLOW_PERIOD_S,
     ) -> None:
-        self._gauges: dict[str, Gauge | Missing] = {name: gauges.get(name, Missing(absent)) for name in POLLED}
-        self._energy = energy
+        self._gauges: dict[str, Gauge | Missing] = {**dict.fromkeys(POLLED, Missing(absent)), **gauges}
+        self._meters = {"energy": energy, **(parts or {})}
         self._others = others
-        self._period_s = period_s
+        self._period_s, self._slow_period_s = period_s, slow_period_s
         self._on_start = on_start
         self._derive = derive
         self._no_clock = no_clock
         self._series: dict[str, Series] = {}
-        self._began_s = 0.0
-        self._energy_before: float | str = ""
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._traces: dict[str, EnergyTrace] = {}
+        self._polls: tuple[Poll, ...] = ()
+        self._began_s = self._ended_s = 0.0
 
     def start(self) -> None:
-        if self._thread is not None:
-            self.stop()
-        self._series = {name: Series(gauge) for name, gauge in self._gauges.items()}
+        self._close()
         if self._on_start is not None:
             self._on_start()
-        self._energy_before = self._joules()
-        self._began_s = time.perf_counter()
-        self._closing.clear()
-        self._thread = threading.Thread(target=self._poll, name="telemetry", daemon=True)
-        self._thread.start()
+        for gauge in self._gauges.values():
+            if isinstance(gauge, Gauge):
+                gauge.begin()
+        self._began_s = self._ended_s = time.perf_counter()
+        self._series = {name: self._open(name, gauge) for name, gauge in self._gauges.items()}
+        self._traces = {
+            n: EnergyTrace(meter, self._began_s) for n, meter in self._meters.items() if isinstance(meter, EnergyMeter)
+        }
+        fast: list[Source] = [*self._traces.values(), *self._of(slow=False)]
+        slow = self._of(slow=True)
+        self._polls = (
+            Poll(fast, self._period_s, whole=True),
+            *([Poll(slow, self._slow_period_s, whole=False)] if slow else []),
+        )
+        for poll in self._polls:
+            poll.start()
 
     def stop(self) -> Mapping[str, Channel]:
-        if self._thread is not None:
-            self._closing.set()
-            self._thread.join()
-            self._thread = None
-        channels = {name: series.channel(POLLED[name]) for name, series in self._series.items()}
-        clock = Channel("Hz", (), (), self._no_clock)
-        return self._derive({**channels, "energy": self._energy_channel(), "device_clock": clock})
+        assert self._series, "start() comes first"
+        self._close()
+        channels = {name: series.channel() for name, series in self._series.items()}
+        energy = {name: self._energy(name, meter) for name, meter in self._meters.items()}
+        return self._derive({**channels, **energy, "device_clock": Channel("Hz", (), (), self._no_clock)})
 
     def mark(self) -> None:
         """Polling counts no cycles; see ``backends.telemetry.clocked``."""
 
     def now(self, channel: str) -> float | None:
-        series = self._series.get(channel)
-        if self._thread is not None and series is not None and series.values:
-            return series.values[-1]
+        """The last polled value; outside a window the gauge is read here and now."""
+        if self._polls:
+            series = self._series.get(channel)
+            return series.latest if series is not None else None
         gauge = self._gauges.get(channel)
         if not isinstance(gauge, Gauge):
             return None
@@ -138,32 +151,24 @@ class PolledTelemetry:
     def other_processes(self) -> int | None:
         return self._others()
 
-    def _poll(self) -> None:
-        due_s = self._began_s
-        while True:
-            for series in self._series.values():
-                series.take(self._began_s)
-            due_s = max(due_s + self._period_s, time.perf_counter())
-            if self._closing.wait(due_s - time.perf_counter()):
-                return
+    def _close(self) -> None:
+        if not self._polls:
+            return
+        self._ended_s = time.perf_counter()
+        for poll in self._polls:
+            poll.close()
+        for poll in self._polls:
+            poll.join()
+        self._polls = ()
 
-    def _joules(self) -> float | str:
-        """The counter's value, or why there is none."""
-        if isinstance(self._energy, Missing):
-            return self._energy.reason
-        try:
-            return self._energy.read_j()
-        except ReadingLost as error:
-            return str(error)
+    def _open(self, name: str, gauge: Gauge | Missing) -> Series:
+        unit = gauge.unit if isinstance(gauge, Gauge) and gauge.unit else unit_of(name)
+        return Series(gauge, unit, self._began_s)
 
-    def _energy_channel(self) -> Channel:
-        """Joules since the window's start, at its two ends."""
-        before, after = self._energy_before, self._joules()
-        window_s = time.perf_counter() - self._began_s
-        if isinstance(before, str) or isinstance(after, str):
-            return Channel("J", (), (), str(before if isinstance(before, str) else after))
-        shortest_s = self._energy.shortest_window_s if isinstance(self._energy, EnergyMeter) else 0.0
-        if window_s < shortest_s:
-            reason = f"the window of {window_s:.3g} s is under the {shortest_s:g} s that the counter's steps need"
-            return Channel("J", (), (), reason)
-        return Channel("J", (0.0, window_s), (0.0, after - before))
+    def _of(self, *, slow: bool) -> list[Source]:
+        return [self._series[n] for n, gauge in self._gauges.items() if isinstance(gauge, Gauge) and gauge.slow == slow]
+
+    def _energy(self, name: str, meter: EnergyMeter | Missing) -> Channel:
+        if isinstance(meter, Missing):
+            return Channel(unit_of(name), (), (), meter.reason)
+        return self._traces[name].channel(self._ended_s - self._began_s)

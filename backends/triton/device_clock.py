@@ -1,6 +1,6 @@
 """The clock a GPU really had: cycles per second counted on the device itself, around a window of work.
 
-A kernel of a block per multiprocessor reads the cycle counter, the global timer and the multiprocessor's id before and
+A kernel of a few blocks per multiprocessor reads the cycle counter, the global timer and the multiprocessor's id before and
 after the window.  Readings of one multiprocessor are paired; their median is the window's clock.  The driver's clock is
 a sample and reads high under load, so this one, not that, is what a ceiling at the clock is computed from.
 """
@@ -8,23 +8,11 @@ a sample and reads high under load, so this one, not that, is what a ceiling at 
 from typing import NamedTuple
 
 import torch
-import triton
-import triton.language as tl
 
-FIELDS = 3  # multiprocessor id, cycles, nanoseconds
+from backends.triton.clock_kernels import FIELDS, clock_kernel
+
 # More blocks than multiprocessors: a block may land twice on one before every one has had its own.
 BLOCKS_PER_UNIT = 4
-
-
-@triton.jit
-def _read_clocks(out_ptr):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    unit = tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], dtype=tl.int32, is_pure=False, pack=1)
-    cycles = tl.inline_asm_elementwise("mov.u64 $0, %clock64;", "=l", [], dtype=tl.int64, is_pure=False, pack=1)
-    nanoseconds = tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], dtype=tl.int64, is_pure=False, pack=1)
-    row_ptr = out_ptr + tl.program_id(0) * 3
-    tl.store(row_ptr, unit.to(tl.int64))
-    tl.store(row_ptr + 1, cycles)
-    tl.store(row_ptr + 2, nanoseconds)
 
 
 class Window(NamedTuple):
@@ -40,6 +28,7 @@ class DeviceClock:
 
     def __init__(self, units: int, marks: int = 64) -> None:
         self._readings = torch.zeros((marks, units * BLOCKS_PER_UNIT, FIELDS), dtype=torch.int64, device="cuda")
+        self._reader = clock_kernel(_amd_target())
         self._used = 0
         self.mark()  # compiles and loads the kernel, outside any window
         torch.cuda.synchronize()
@@ -48,7 +37,8 @@ class DeviceClock:
     def mark(self) -> None:
         """Enqueue one reading; marks beyond the buffer's room are dropped in pairs."""
         if self._used < len(self._readings):
-            _read_clocks[(self._readings.shape[1],)](self._readings[self._used], num_warps=1)
+            kernel, constants = self._reader
+            kernel[(self._readings.shape[1],)](self._readings[self._used], num_warps=1, **constants)
             self._used += 1
 
     def windows(self) -> list[Window]:
@@ -70,3 +60,11 @@ def pair(before: list[list[int]], after: list[list[int]]) -> Window | None:
         return None
     hz = clocks[len(clocks) // 2]
     return Window(hz, (clocks[-1] - clocks[0]) / hz, max(ns for _, ns in spans) * 1e-9)
+
+
+def _amd_target() -> str | None:
+    """The instruction set of the current device (``gfx942``), without its features; ``None`` on NVIDIA."""
+    if torch.version.hip is None:
+        return None
+    name: str = torch.cuda.get_device_properties(torch.cuda.current_device()).gcnArchName
+    return name.partition(":")[0]

@@ -28,3 +28,13 @@ def test_a_multiprocessor_read_twice_spans_the_whole_window() -> None:
 def test_units_seen_on_one_side_only_give_no_clock() -> None:
     assert pair([[0, 1, 1]], [[1, 2, 2]]) is None
     assert pair([[0, 1, 1]], [[0, 1, 1]]) is None
+
+
+def test_compute_units_of_different_dies_are_different_units() -> None:
+    """AMD: a unit's number on its die, and 256 for each die before it; dies have clocks of their own."""
+    before = [[3, 0, 0], [256 + 3, 0, 0], [512 + 3, 0, 0]]
+    after = [[3, 2_100_000, 1_000_000], [256 + 3, 2_000_000, 1_000_000], [512 + 3, 2_107_000, 1_000_000]]
+    window = pair(before, after)
+    assert window is not None
+    assert window.hz == pytest.approx(2.1e9)
+    assert window.spread == pytest.approx(107 / 2100)
