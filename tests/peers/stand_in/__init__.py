@@ -1,0 +1,1 @@
+"""Peers and devices that follow a script, for testing the parts without a GPU."""

@@ -1,0 +1,30 @@
+"""What the profiler's planes say of a program's kernels."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.peers.xla_profiler import Event, device_events, longest_kernel
+
+
+def plane(name: str, **lines: list[tuple[str, float]]) -> Any:
+    made = [
+        SimpleNamespace(name=line.replace("_", " "), events=[SimpleNamespace(name=n, duration_ns=ns) for n, ns in events])
+        for line, events in lines.items()
+    ]
+    return SimpleNamespace(name=name, lines=made)
+
+
+def test_kernels_are_those_of_a_devices_streams() -> None:
+    device = plane("/device:GPU:0", Stream_13=[("gemm", 1000.0), ("add", 2.0)], XLA_Ops=[("dot.1", 1000.0)])
+    host = plane("/host:CPU", Stream_1=[("python", 5.0)])
+    found = list(device_events(SimpleNamespace(planes=[host, device])))
+    assert [event.name for event in found] == ["gemm", "add"]
+    assert [event.seconds for event in found] == pytest.approx([1e-6, 2e-9])
+
+
+def test_the_kernel_is_the_one_most_time_is_spent_in_not_the_most_frequent() -> None:
+    events = [Event("add", 1e-6)] * 50 + [Event("gemm", 40e-6)] * 2
+    assert longest_kernel(events) == "gemm"
+    assert longest_kernel([]) is None

@@ -1,0 +1,123 @@
+"""XLA's slope against JAX's own profiler: the time of one launch inside a program, as each of them sees it."""
+
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from suite.measure.spine import Trial
+from suite.outcome import Outcome
+from suite.planned import PlannedCase
+from tests.peers.bench import COLD, WARM
+from tests.peers.gemms import square
+from tests.peers.judge import relative
+from tests.peers.part import Part, Session, run_as_script
+from tests.peers.record import Row, Verdict
+from tests.peers.table import NOTHING, number, percent
+
+LIMIT = 0.02
+SHORTEST_S = 100e-6  # below this a program's own bookkeeping weighs, and no limit is held
+REPLAYS = 5
+GEMMS = (square("bf16", 8192), square("bf16", 4096), square("fp8_e4m3", 8192), square("int8", 8192), square("tf32", 4096))
+
+
+class Event(NamedTuple):
+    """A kernel on the device: its name and duration."""
+
+    name: str
+    seconds: float
+
+
+def run(session: Session) -> None:
+    """Each product warm, the first one cold too."""
+    for number_, gemm in enumerate(GEMMS):
+        for regime in (WARM, COLD) if number_ == 0 else (WARM,):
+            planned = session.bench.gemm(gemm.scaled(session.tiny), regime)
+            session.record.add(_row(session, planned, f"{gemm.title} {regime.cache}"))
+
+
+def _row(session: Session, planned: PlannedCase, name: str) -> Row:
+    """Measure through the spine; then replay what was timed under the profiler, the buffers as they are."""
+    trial = session.bench.trial(planned, session.bench.settings())
+    try:
+        ended = trial.prepare()
+        if ended is not None:
+            verdict = Verdict.ABSENT if ended.outcome is Outcome.UNSUPPORTED else Verdict.FAILED
+            return PART.without(name, ended.reason, verdict)
+        trial.measure(0)
+        events, launches = profiled(trial)
+        measurement = trial.finish()
+    finally:
+        trial.close()
+    samples = measurement.samples
+    if samples is None:
+        return PART.without(name, f"{measurement.outcome.value}: {measurement.reason}")
+    times_s = sorted(ns * 1e-9 / samples.launches for ns in samples.durations_ns)
+    ours_s, seen = times_s[len(times_s) // 2], longest_kernel(events)
+    if seen is None:
+        return PART.without(name, "the profiler shows no kernel on a device", Verdict.ABSENT)
+    theirs_s = sum(event.seconds for event in events if event.name == seen) / launches
+    judged = relative(ours_s, theirs_s, LIMIT)
+    verdict = judged.verdict if theirs_s >= SHORTEST_S else Verdict.INFO
+    figures: dict[str, Any] = {
+        "ours_s": ours_s,
+        "profiler_s": theirs_s,
+        "kernel": seen,
+        "kernels": dict(Counter(event.name for event in events)),
+        "launches": launches,
+        "method": samples.method,
+        "details": dict(samples.details),
+        "description": dict(measurement.description),
+    }
+    cells = (
+        *(f"{number(ours_s, 1e6)} us", f"{number(theirs_s, 1e6)} us", percent(judged.difference)),
+        "2 %" if verdict is not Verdict.INFO else NOTHING,
+        f"{samples.method}, tied by {samples.details.get('tie', NOTHING)}",
+    )
+    return Row(name, cells, verdict, figures, f"{seen[:80]}, {measurement.execution}")
+
+
+def profiled(trial: Trial) -> tuple[list[Event], int]:
+    """Kernels of some replays, and the launches that they make up."""
+    import jax
+
+    sampler = trial._ready_sampler()
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            for _ in range(REPLAYS):
+                sampler.replay()
+        files = sorted(Path(folder).rglob("*.xplane.pb"))
+        return (
+            list(device_events(jax.profiler.ProfileData.from_file(str(files[-1])))) if files else []
+        ), REPLAYS * sampler.launches
+
+
+def device_events(data: Any) -> Iterable[Event]:
+    """Kernels on the compute streams of every device; copies are lines of their own."""
+    for plane in data.planes:
+        if not plane.name.startswith("/device:"):
+            continue
+        for line in plane.lines:
+            if line.name.startswith("Stream"):
+                yield from (Event(event.name, event.duration_ns * 1e-9) for event in line.events)
+
+
+def longest_kernel(events: Iterable[Event]) -> str | None:
+    """The name under which most time is spent: the product, among what a loop needs beside it."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    for event in events:
+        spent[event.name] += event.seconds
+    return max(spent, key=lambda name: spent[name]) if spent else None
+
+
+PART = Part(
+    name="xla_profiler",
+    shows="one launch inside an XLA program, warm unless said",
+    headings=("slope", "profiler", "difference", "limit", "how"),
+    run=run,
+    foot=("Run it with --backend xla.",),
+)
+
+if __name__ == "__main__":
+    run_as_script(PART)
