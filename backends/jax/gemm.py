@@ -1,0 +1,164 @@
+"""GEMM through XLA: C = A B with A m x k, B k x n, C m x n, as one ``dot_general``.
+
+``layout`` names how A and B are stored: ``n`` as they are written, ``t`` transposed; arguments and results are row-major.
+What executes it (cuBLAS, cuDNN, a generated Triton kernel, XLA's own code) is XLA's choice, and is read from what it
+compiled.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from numpy.typing import NDArray
+
+from backends.jax import check
+from backends.jax.data import DISTRIBUTIONS, Operand
+from backends.jax.hlo import parse, product_types
+from backends.jax.kernel import Plan, XlaKernel
+from backends.jax.target import FORMATS, Target
+from suite.case import Case, Workload
+from suite.errors import nearest
+
+LAYOUTS = ("nn", "nt", "tn", "tt")
+SWITCHES = ("tf32", "fp8_fast_accum", "reduced_precision_reduction")
+
+
+class Sizes(NamedTuple):
+    """Sizes of a GEMM and how its operands are stored."""
+
+    m: int
+    n: int
+    k: int
+    layout: str
+
+    @classmethod
+    def of(cls, workload: Workload) -> "Sizes":
+        params = dict(workload.params)
+        return cls(int(params["m"]), int(params["n"]), int(params["k"]), str(params.get("layout", "nt")))
+
+    @property
+    def a_shape(self) -> tuple[int, int]:
+        return (self.m, self.k) if self.layout[0] == "n" else (self.k, self.m)
+
+    @property
+    def b_shape(self) -> tuple[int, int]:
+        return (self.k, self.n) if self.layout[1] == "n" else (self.n, self.k)
+
+    @property
+    def contracted(self) -> tuple[tuple[tuple[int], tuple[int]], tuple[tuple[()], tuple[()]]]:
+        """Which axes of A and B are summed over, in ``dot_general``'s form."""
+        return (((1 if self.layout[0] == "n" else 0,), (0 if self.layout[1] == "n" else 1,)), ((), ()))
+
+
+class Product:
+    """The float64 product of the operands as stored, multiplied by NumPy."""
+
+    def __init__(self, layout: str) -> None:
+        self._layout = layout
+
+    def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> NDArray[np.float64]:
+        a, b = operands
+        part_a = a.data[row : row + rows] if self._layout[0] == "n" else a.data[:, row : row + rows].T
+        part_b = b.data[:, column : column + columns] if self._layout[1] == "n" else b.data[column : column + columns].T
+        product: NDArray[np.float64] = np.asarray(part_a).astype(np.float64) @ np.asarray(part_b).astype(np.float64)
+        return product * _scale(a) * _scale(b)
+
+    def project(self, operands: Sequence[Operand], vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        a, b = (np.asarray(each.data) for each in operands)
+        b_vector = check.project(b if self._layout[1] == "n" else b.T, vector)
+        return check.project(a if self._layout[0] == "n" else a.T, b_vector) * _scale(operands[0]) * _scale(operands[1])
+
+
+def reason(case: Case, target: Target) -> str | None:
+    """Why this case cannot run on ``target``; ``None`` when it can."""
+    workload, switches = case.workload, dict(case.switches)
+    for told in (
+        _unknown("implementation", case.implementation, ("library",)),
+        _unknown("format", workload.format, FORMATS),
+        _unknown("distribution", workload.distribution, DISTRIBUTIONS),
+        _unknown("layout", Sizes.of(workload).layout, LAYOUTS),
+        *(_unknown("switch", name, SWITCHES) for name in switches),
+    ):
+        if told is not None:
+            return told
+    return target.missing(workload.format) or _semantics_reason(workload)
+
+
+def prepare(case: Case, target: Target, sets: int, seed: int) -> XlaKernel:
+    """Draw ``sets`` input sets and compile the product."""
+    workload = case.workload
+    sizes, numerics = Sizes.of(workload), FORMATS[workload.format]
+    plan = Plan(
+        operands=((sizes.a_shape, numerics.operand), (sizes.b_shape, numerics.operand)),
+        output=((sizes.m, sizes.n), numerics.output),
+        compute=_compute(workload.format, sizes, dict(case.switches)),
+        formula=Product(sizes.layout),
+        products=1,
+    )
+    return XlaKernel(plan, sets, seed, workload.distribution, partial(_description, workload.format, sizes, case.switches))
+
+
+def _compute(format_name: str, sizes: Sizes, switches: Mapping[str, Any]) -> Callable[..., jax.Array]:
+    numerics = FORMATS[format_name]
+    product = partial(
+        lax.dot_general,
+        dimension_numbers=sizes.contracted,
+        precision=_precision(format_name, switches),
+        preferred_element_type=numerics.output,
+    )
+    if format_name != "fp8_e4m3":
+        return product
+
+    def scaled(a: jax.Array, b: jax.Array, scale_a: jax.Array, scale_b: jax.Array) -> jax.Array:
+        # Operands converted and scaled in front of the product is the pattern that XLA recognises as an fp8 product.
+        wide_a = a.astype(numerics.output) * scale_a.astype(numerics.output)
+        return product(wide_a, b.astype(numerics.output) * scale_b.astype(numerics.output))
+
+    return scaled
+
+
+def _precision(format_name: str, switches: Mapping[str, Any]) -> Any:
+    """XLA's own switch: HIGHEST keeps fp32 from tensor cores, and fp8 from the tensor core's short accumulator."""
+    if format_name == "tf32":
+        return lax.DotAlgorithmPreset.TF32_TF32_F32
+    if format_name == "fp32" or (format_name == "fp8_e4m3" and not switches.get("fp8_fast_accum", False)):
+        return lax.Precision.HIGHEST
+    return lax.Precision.DEFAULT
+
+
+def _description(format_name: str, sizes: Sizes, switches: Any, text: str) -> dict[str, Any]:
+    taken, numerics = product_types(parse(text)), FORMATS[format_name]
+    native = numerics.xla in taken
+    return {
+        "execution": "native" if native else "emulated",
+        "call": "lax.dot_general",
+        "layout": sizes.layout,
+        "operand_dtype": jnp.dtype(numerics.operand).name,
+        "output_dtype": jnp.dtype(numerics.output).name,
+        "accumulate": numerics.accumulate,
+        "emulation": "" if native else f"XLA multiplies {', '.join(sorted(taken)) or 'in a form that its text does not show'}",
+        "switches_without_effect": sorted(
+            name for name, on in dict(switches).items() if name == "reduced_precision_reduction" and on
+        ),
+    }
+
+
+def _semantics_reason(workload: Workload) -> str | None:
+    semantics = dict(workload.semantics)
+    accumulate = semantics.get("accumulate", FORMATS[workload.format].accumulate)
+    if accumulate != FORMATS[workload.format].accumulate:
+        return f"{workload.format} accumulates in {FORMATS[workload.format].accumulate} here, not in {accumulate}"
+    scaling = semantics.get("scaling", "tensor")
+    return None if scaling == "tensor" else f"{workload.format} with {scaling} scales is not offered, only tensor scales"
+
+
+def _unknown(kind: str, given: str, known: Any) -> str | None:
+    return None if given in known else f"gemm through XLA has no {kind} {given!r}{nearest(given, known)}"
+
+
+def _scale(operand: Operand) -> float:
+    return 1.0 if operand.scale is None else float(operand.scale)

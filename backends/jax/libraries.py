@@ -1,0 +1,32 @@
+"""Versions of JAX and XLA as loaded, and the flags that change what XLA compiles."""
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+
+import jax
+
+from suite.backend import Fact
+
+FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "XLA_PYTHON_CLIENT_PREALLOCATE", "JAX_DEFAULT_MATMUL_PRECISION")
+PACKAGES = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm7-plugin", "libtpu")
+
+
+def jax_facts(device: jax.Device) -> dict[str, Fact]:
+    """Facts that every JAX device shares."""
+    packages = {name.replace("-", "_"): _package(name) for name in PACKAGES}
+    flags = {name.lower(): Fact.measured(os.environ[name]) for name in FLAGS if os.environ.get(name)}
+    return {
+        **packages,
+        **flags,
+        "jax_platform": Fact.measured(str(device.platform)),
+        "jax_device_kind": Fact.measured(str(device.device_kind)),
+        "jax_runtime": Fact.measured(" ".join(str(device.client.platform_version).split())),
+        "jax_enable_x64": Fact.measured(bool(jax.config.read("jax_enable_x64"))),
+    }
+
+
+def _package(name: str) -> Fact:
+    try:
+        return Fact.measured(version(name))
+    except PackageNotFoundError:
+        return Fact.unavailable(f"{name} is not installed")

@@ -1,0 +1,35 @@
+"""Starting JAX in a worker: which platform it computes on, and what has to be set before its first device exists."""
+
+import os
+from collections.abc import Sequence
+
+import jax
+
+from suite.errors import DeviceNotFound
+
+PLATFORMS = ("auto", "cpu", "cuda", "rocm", "tpu")
+# Read once, when the first client is made.  Reserving most of the memory would leave none to whoever measures beside it,
+# and would hide what a case needs.
+SETTINGS = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "2"}
+
+
+def start(platform: str) -> Sequence[jax.Device]:
+    """The devices of ``platform``, or of JAX's own choice for ``auto``; with 64-bit types, which JAX leaves out by default.
+
+    Raises ``DeviceNotFound`` with JAX's own words where the platform has none.
+    """
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    jax.config.update("jax_enable_x64", True)
+    try:
+        return tuple(jax.local_devices(backend=None if platform == "auto" else platform))
+    except RuntimeError as error:
+        told = str(error).splitlines()[0].partition(". Available backends")[0].rpartition(": ")
+        raise DeviceNotFound(f"JAX finds no device for platform {platform}: {told[0].rpartition(': ')[2]}: {told[2]}") from error
+
+
+def kind_of(device: jax.Device) -> str:
+    """``cpu``, ``cuda``, ``rocm`` or ``tpu``: JAX calls NVIDIA's and AMD's GPUs ``gpu`` alike."""
+    if device.platform != "gpu":
+        return str(device.platform)
+    return "rocm" if "rocm" in str(device.client.platform_version).lower() else "cuda"

@@ -1,0 +1,1 @@
+"""Timing single launches by the host's clock, whatever framework launches."""

@@ -1,0 +1,59 @@
+"""How many launches make one sample, and which input set each of them uses."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+# A trial this share of a sample long is enough to size the sample by.
+_TRIAL_SHARE = 0.1
+_GROWTH_AT_MOST = 16
+
+
+class Launchable(Protocol):
+    """What a sampler needs of a kernel: the part of ``suite.backend.Kernel`` that launches."""
+
+    sets: int
+
+    def enqueue(self, set_index: int) -> None: ...
+
+
+class LaunchPlan(NamedTuple):
+    """``launches`` a sample; sample number i starts at input set i * launches modulo ``sets``.
+
+    ``period`` samples use every set equally often and then repeat.
+    """
+
+    launches: int
+    sets: int
+    period: int
+
+    def order(self, sample: int) -> list[int]:
+        """Input sets of one sample's launches, in order."""
+        first = sample * self.launches
+        return [(first + step) % self.sets for step in range(self.launches)]
+
+
+def plan_launches(launch_s: float, sample_s: float, sets: int, limit: int) -> LaunchPlan:
+    """Choose the launches of a sample that should last about ``sample_s``.
+
+    A launch as long as a sample is a sample of its own, and the sets take turns from sample to sample.  Shorter ones are
+    grouped in whole rotations, so that every sample uses every set equally; ``limit`` bounds their number, one
+    rotation excepted.
+    """
+    if launch_s >= sample_s:
+        return LaunchPlan(1, sets, sets)
+    rotations = max(1, min(round(sample_s / max(launch_s, 1e-9) / sets), limit // sets))
+    return LaunchPlan(rotations * sets, sets, 1)
+
+
+def estimate_launch_s(time_launches: Callable[[int], float], sets: int, sample_s: float, limit: int) -> float:
+    """Seconds of one launch, from trials of more and more launches until one is long enough to be trusted.
+
+    ``time_launches(n)`` returns the seconds that n launches take together, overhead included.
+    """
+    count = sets
+    while True:
+        total_s = time_launches(count)
+        if total_s >= _TRIAL_SHARE * sample_s or count >= limit:
+            return total_s / count
+        wanted = _TRIAL_SHARE * sample_s / max(total_s, 1e-9)
+        count = min(limit, count * max(2, min(_GROWTH_AT_MOST, round(wanted))))
