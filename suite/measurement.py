@@ -100,7 +100,8 @@ class Measurement:
     """The end of one case in a worker.  Samples are present if and only if the case was timed.
 
     ``interval_s`` is the 95 % interval of the median of one launch, as the stopping rule left it; ``steady`` is whether
-    the sustained regime settled (``None`` for burst).  ``phases_s`` says how long each phase took.
+    the sustained regime settled (``None`` for burst).  ``phases_s`` says how long each phase took: ``compile``,
+    ``verify``, ``settle`` (bringing the device into its state, idle times of a burst included) and ``measure``.
     """
 
     outcome: Outcome

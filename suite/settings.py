@@ -25,6 +25,7 @@ LIMITS = {
     "min_time_s": Limits(1e-6, 3600),
     "max_time_s": Limits(1e-6, 3600),
     "sample_s": Limits(1e-6, 10),
+    "cold_margin": Limits(1, 16),
     "interleave": Limits(1, 1000),
     "max_burst_cases": Limits(0, 1_000_000),
     "burst_windows": Limits(1, 1000),
@@ -56,7 +57,12 @@ class MeasureSettings:
     ``target`` is the relative half-width of the 95 % interval of the median at which sampling stops; it never stops
     before ``min_batches`` and ``min_time_s``, and always at ``max_time_s``.  A sample lasts about ``sample_s`` or one
     launch.  ``interleave`` > 1 prepares the cases of one workload together and measures them in that many alternating
-    rounds.  ``regimes`` is ``standard`` (cold + device + sustained for each workload, burst and warm beside it where they
+    rounds, each of which lasts ``min_time_s`` by its samples' own durations and at most ``max_time_s`` by the clock.
+    ``energy`` makes each sustained window, and each of those rounds, as long as an energy counter needs (2.1 s), whatever
+    ``max_time_s`` says; bursts stay short, and where there is no counter the windows are only longer.
+    ``cold_margin`` multiplies the bytes of rotating inputs that displace the cache between two uses of a set; displacing
+    twice as much must change no number, which the selftest tries by doubling this and the backends' ``flush_factor``.
+    ``regimes`` is ``standard`` (cold + device + sustained for each workload, burst and warm beside it where they
     tell something) or a list of ``cache/load/dispatch`` labels.  ``max_burst_cases`` bounds how many workloads get a burst
     case beside the sustained one.
     """
@@ -66,6 +72,7 @@ class MeasureSettings:
     min_time_s: float = 0.1
     max_time_s: float = 10.0
     sample_s: float = 0.002
+    cold_margin: float = 1.0
     interleave: int = 1
     regimes: list[str] = field(default_factory=lambda: ["standard"])
     max_burst_cases: int = 8
@@ -78,14 +85,19 @@ class MeasureSettings:
     steady_timeout_s: float = 10.0
     verify_tiles: int = 4
     telemetry: bool = True
+    energy: bool = False
     deadlines: DeadlineSettings = field(default_factory=DeadlineSettings)
 
     def check(self) -> None:
         """Refuse values that cannot be measured with."""
+        if not self.regimes:
+            raise UsageError("measure.regimes is empty; write [standard], or labels such as [cold/sustained/device]")
         _within("measure", self, LIMITS)
         _within("measure.deadlines", self.deadlines, DEADLINE_LIMITS)
         if self.max_time_s < self.min_time_s:
             raise UsageError(f"measure.max_time_s={self.max_time_s} is below measure.min_time_s={self.min_time_s}")
+        if self.energy and not self.telemetry:
+            raise UsageError("measure.energy=true reads a counter that measure.telemetry=false leaves unread; drop one of them")
 
 
 @dataclass

@@ -33,10 +33,10 @@ class ClockedTelemetry:
         self._marked_s: list[float] = []
 
     def start(self) -> None:
+        self._marked_s = []
+        self._clock.windows()  # forget the marks of a window that was given up; it waits, so the window opens after it
         self._inner.start()
         self._began_s = time.perf_counter()
-        self._marked_s = []
-        self._clock.windows()  # forget the marks of a window that was given up
 
     def mark(self) -> None:
         self._clock.mark()

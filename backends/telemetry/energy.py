@@ -82,7 +82,7 @@ class EnergyTrace:
 
     def __init__(self, meter: EnergyMeter, began_s: float = 0.0, clock_s: Callable[[], float] = CLOCK_S) -> None:
         self._meter = meter
-        self._began_s, self._clock_s = began_s, clock_s
+        self.began_s, self._clock_s = began_s, clock_s
         self._readings: list[Reading] = []
         self._wrapped_j = 0.0
         self._lost = ""
@@ -96,7 +96,7 @@ class EnergyTrace:
         except ReadingLost as error:
             self._lost = str(error)
             return
-        self._readings.append(Reading((before_s + self._clock_s()) / 2 - self._began_s, joules))
+        self._readings.append(Reading((before_s + self._clock_s()) / 2 - self.began_s, joules))
 
     def close(self) -> None:
         """Read once more, so that the last reading is not before the window's end."""

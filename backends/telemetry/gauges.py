@@ -99,7 +99,7 @@ class Series:
     def __init__(self, gauge: Gauge | Missing, unit: str, began_s: float = 0.0, clock_s: Callable[[], float] = CLOCK_S) -> None:
         self._gauge = gauge
         self._unit = unit
-        self._began_s, self._clock_s = began_s, clock_s
+        self.began_s, self._clock_s = began_s, clock_s
         self.unavailable = gauge.reason if isinstance(gauge, Missing) else ""
         self._times_s: list[float] = []
         self._values: list[float] = []
@@ -119,7 +119,7 @@ class Series:
             self.unavailable = str(error)
             return
         if value is not None:
-            self._times_s.append((before_s + self._clock_s()) / 2 - self._began_s)
+            self._times_s.append((before_s + self._clock_s()) / 2 - self.began_s)
             self._values.append(value)
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ that a driver that takes long does not stop the launches.
 """
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -36,9 +35,11 @@ class Poll:
 
     It looks between two readings whether it was closed: closing waits for the one under way and for the closing ones, no
     more.  ``whole`` finishes the first round all the same, so that a window shorter than a round has a reading of each.
+    It reads nothing before ``opened`` is set.
     """
 
-    def __init__(self, sources: Sequence[Source], period_s: float, whole: bool) -> None:
+    def __init__(self, sources: Sequence[Source], period_s: float, whole: bool, opened: threading.Event) -> None:
+        self._opened = opened
         self._sources = sources
         self._period_s = period_s
         self._whole = whole
@@ -55,6 +56,7 @@ class Poll:
         self._thread.join()
 
     def _run(self) -> None:
+        self._opened.wait()
         due_s = CLOCK_S()
         self._round(self._whole)
         while not self._closing.is_set():
@@ -111,19 +113,23 @@ class PolledTelemetry:
         for gauge in self._gauges.values():
             if isinstance(gauge, Gauge):
                 gauge.begin()
-        self._began_s = self._ended_s = time.perf_counter()
         self._series = {name: self._open(name, gauge) for name, gauge in self._gauges.items()}
-        self._traces = {
-            n: EnergyTrace(meter, self._began_s) for n, meter in self._meters.items() if isinstance(meter, EnergyMeter)
-        }
+        self._traces = {n: EnergyTrace(meter) for n, meter in self._meters.items() if isinstance(meter, EnergyMeter)}
+        opened = threading.Event()
         fast: list[Source] = [*self._traces.values(), *self._of(slow=False)]
         slow = self._of(slow=True)
         self._polls = (
-            Poll(fast, self._period_s, whole=True),
-            *([Poll(slow, self._slow_period_s, whole=False)] if slow else []),
+            Poll(fast, self._period_s, whole=True, opened=opened),
+            *([Poll(slow, self._slow_period_s, whole=False, opened=opened)] if slow else []),
         )
         for poll in self._polls:
             poll.start()
+        # A busy host takes milliseconds to start a thread.  The window opens as this returns, so that whoever counts from
+        # then and whoever reads count alike.
+        self._began_s = self._ended_s = CLOCK_S()
+        for source in (*self._series.values(), *self._traces.values()):
+            source.began_s = self._began_s
+        opened.set()
 
     def stop(self) -> Mapping[str, Channel]:
         assert self._series, "start() comes first"
@@ -154,7 +160,7 @@ class PolledTelemetry:
     def _close(self) -> None:
         if not self._polls:
             return
-        self._ended_s = time.perf_counter()
+        self._ended_s = CLOCK_S()
         for poll in self._polls:
             poll.close()
         for poll in self._polls:
@@ -163,7 +169,7 @@ class PolledTelemetry:
 
     def _open(self, name: str, gauge: Gauge | Missing) -> Series:
         unit = gauge.unit if isinstance(gauge, Gauge) and gauge.unit else unit_of(name)
-        return Series(gauge, unit, self._began_s)
+        return Series(gauge, unit)
 
     def _of(self, *, slow: bool) -> list[Source]:
         return [self._series[n] for n, gauge in self._gauges.items() if isinstance(gauge, Gauge) and gauge.slow == slow]

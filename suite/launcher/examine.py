@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from suite.measurement import Check, Measurement, SampleSet
+from suite.measure.timeline import span_flaws
+from suite.measurement import Check, Measurement, SampleSet, Span
 from suite.outcome import Outcome
 from suite.reason import one_line
 
@@ -59,6 +60,9 @@ def _sample_flaws(samples: SampleSet) -> Iterator[str]:
         yield "its samples name no method, no finite resolution or no details"
     if not all(_count(boundary, 0) for boundary in samples.boundaries):
         yield f"its batches start at {samples.boundaries!r}"
+    if not all(map(_plain_span, samples.spans)):
+        yield "its spans hold what is no count of samples or no finite time"
+    yield from (f"of its spans, {flaw}" for flaw in span_flaws(samples))
 
 
 def _other_flaws(measurement: Measurement) -> Iterator[str]:
@@ -82,6 +86,10 @@ def _number(value: Any) -> bool:
 
 def _interval(value: Any) -> bool:
     return len(value) == 2 and all(map(_number, value)) and value[0] <= value[1]
+
+
+def _plain_span(span: Span) -> bool:
+    return _count(span.first, 0) and _number(span.began_s) and _number(span.ended_s)
 
 
 def _plain_check(check: Check) -> bool:

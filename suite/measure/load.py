@@ -2,27 +2,43 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from suite.backend import Channel, Sampler, Telemetry
-from suite.measure.regimes import Reading, settled
+from suite.measure.collected import Taken, take
+from suite.measure.regimes import BRIEF_SHARE, Reading, settled
 from suite.measure.statistics import median
 from suite.settings import MeasureSettings
 
 NS = 1e-9
 CHUNKS_PER_WINDOW = 10  # readings that are averaged in one window of the steady-state detector
-BRIEF_SHARE = 0.5  # of a window: what a later round needs to bring back its own load after another kernel's turn
 
 
-class BurstWindow(NamedTuple):
-    """One window from idle: its samples, its telemetry, and when it began on the monotonic clock."""
+@dataclass(slots=True)
+class Window:
+    """One telemetry window: when it opened, on the monotonic clock, and once it is closed what was read in it."""
 
-    durations_ns: list[int]
-    telemetry: Mapping[str, Channel]
-    began_s: float
+    opened_s: float
+    telemetry: Mapping[str, Channel] = field(default_factory=dict)
 
 
-def burst_windows(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings) -> Iterator[BurstWindow]:
+@contextmanager
+def watched(telemetry: Telemetry) -> Iterator[Window]:
+    """Keep a window open over the block, with the device's own clock read at both ends.
+
+    What is read counts from the moment at which ``start`` has begun the window: its return.  Before that it may have read a
+    counter or a process table, for milliseconds.
+    """
+    telemetry.start()
+    window = Window(time.monotonic())
+    telemetry.mark()
+    yield window
+    telemetry.mark()
+    window.telemetry = telemetry.stop()
+
+
+def burst_windows(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings) -> Iterator[tuple[Taken, Window]]:
     """Take windows of at most ``burst_window_s`` from idle; the first sample of each is dropped.
 
     A sample that is longer than the window makes a window of its own, after the dropped one.  Telemetry is read within the
@@ -30,14 +46,10 @@ def burst_windows(sampler: Sampler, telemetry: Telemetry, settings: MeasureSetti
     """
     for index in range(settings.burst_windows):
         time.sleep(settings.burst_first_idle_s if index == 0 else settings.burst_idle_s)
-        first = sampler.sample(1)[0]
-        left_s = settings.burst_window_s - first * NS
-        telemetry.start()
-        began_s = time.monotonic()
-        telemetry.mark()
-        durations_ns = list(sampler.sample(max(1, int(left_s / max(first * NS, 1e-9)))))
-        telemetry.mark()
-        yield BurstWindow(durations_ns, telemetry.stop(), began_s)
+        first_s = sampler.sample(1)[0] * NS
+        with watched(telemetry) as window:
+            taken = take(sampler, max(1, int((settings.burst_window_s - first_s) / max(first_s, 1e-9))))
+        yield taken, window
 
 
 def settle(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings, briefly: bool = False) -> bool:

@@ -1,26 +1,36 @@
-"""How many input sets a regime needs, and whether a load has become steady."""
+"""What a regime asks for: how many input sets, how long a window, and whether a load has become steady."""
 
 import math
 from typing import NamedTuple
 
 from suite.case import Regime
+from suite.roofline import ENERGY_WINDOW_S
+from suite.settings import MeasureSettings
 from suite.work import Footprint
 
 COLD_ROTATION = 3  # rotating inputs must cover this many times the last-level cache before one is used again
 UNKNOWN_LLC_BYTES = 256 * 2**20  # the largest cache of an accelerator in the table
 SETS_AT_MOST = 4096  # a captured graph has a node for each set; beyond this, capture takes longer than it tells
+BRIEF_SHARE = 0.5  # of a steady window: what a later round needs to bring back its own load after another kernel's turn
+ENERGY_SPARE_S = 0.1  # one step of the counter: no window is then a hair under what its steps need
 
 
-def rotating_sets(regime: Regime, footprint: Footprint, llc_bytes: int | None, cold_by: str) -> int:
+def rotating_sets(regime: Regime, footprint: Footprint, llc_bytes: int | None, cold_by: str, margin: float = 1.0) -> int:
     """How many input sets to allocate.
 
     Warm, or flushed between launches: one.  Cold by rotation: enough that their bytes cover three times the last-level
-    cache, and at least two, so that no launch finds its own outputs.  An unknown cache counts as the largest one known.
+    cache, times ``margin``, and at least two, so that no launch finds its own outputs.  An unknown cache counts as the
+    largest one known.
     """
     if regime.cache == "warm" or cold_by == "flush":
         return 1
-    covered = COLD_ROTATION * (llc_bytes or UNKNOWN_LLC_BYTES)
+    covered = COLD_ROTATION * margin * (llc_bytes or UNKNOWN_LLC_BYTES)
     return min(SETS_AT_MOST, max(2, math.ceil(covered / max(footprint.set_bytes, 1)) + 1))
+
+
+def energy_window_s(settings: MeasureSettings) -> float:
+    """Seconds that each window of a sustained load must last for the energy counter; 0 where energy is not asked for."""
+    return ENERGY_WINDOW_S + ENERGY_SPARE_S if settings.energy else 0.0
 
 
 class Reading(NamedTuple):

@@ -6,17 +6,19 @@ finish    check after timing, on data the kernel has not seen, through the path 
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from suite.backend import Backend, Channel, Kernel, Sampler
+from suite.backend import Backend, Channel, Kernel, Sampler, Telemetry
 from suite.case import Case
-from suite.measure.load import burst_windows, settle
-from suite.measure.samples import thin
+from suite.measure.collected import Collected, take
+from suite.measure.load import Window, burst_windows, settle, watched
+from suite.measure.regimes import energy_window_s
+from suite.measure.rounds import RoundRule
 from suite.measure.statistics import Interval, batch_interval, median, median_interval
 from suite.measure.stopping import IntervalRule
 from suite.measure.verify import check, probe
-from suite.measurement import Check, Measurement, SampleSet
+from suite.measurement import Check, Measurement
 from suite.outcome import Outcome
 from suite.settings import MeasureSettings
 from suite.telemetry import NoTelemetry, joined
@@ -45,11 +47,11 @@ class Trial:
         self._kernel: Kernel | None = None
         self._sampler: Sampler | None = None
         self._before: Check | None = None
-        self._batches: list[list[int]] = []
+        self._collected = Collected()
         self._rule: IntervalRule | None = None
         self._steady: bool | None = None
         self._telemetry: Mapping[str, Channel] = {}
-        self._first_window_s = 0.0
+        self._opened_s: float | None = None
         self._contended: bool | None = None
         self._phases_s: dict[str, float] = {}
         self._phase_began: tuple[str, float] | None = None
@@ -72,24 +74,17 @@ class Trial:
         return None
 
     def measure(self, round_index: int) -> None:
-        """Take one round: alone until the stopping rule ends it, or one batch of an alternating measurement."""
-        self._enter("measure")
-        began_s = time.monotonic()
+        """Take one round: alone until the stopping rule ends it, or one batch of an alternating measurement.
+
+        What brings the device into its state, idle times included, is the phase ``settle``; its deadline is that of
+        ``measure``, the phase that is announced.
+        """
+        self._enter("measure", kept_as="settle")
         telemetry = self._backend.telemetry() if self._settings.telemetry else NoTelemetry("measure.telemetry is off")
         if self._case.regime.load == "burst":
-            for batch, window, at_s in burst_windows(self._ready_sampler(), telemetry, self._settings):
-                self._batches.append(batch)
-                self._keep(window, at_s)
+            self._sample_bursts(telemetry)
         else:
-            first = round_index == 0
-            self._steady = (
-                settle(self._ready_sampler(), telemetry, self._settings, briefly=not first) and self._steady is not False
-            )
-            telemetry.start()
-            telemetry.mark()
-            self._sample_round()
-            telemetry.mark()
-            self._keep(telemetry.stop(), began_s)
+            self._sample_sustained(telemetry, first=round_index == 0)
         others = telemetry.other_processes()
         self._contended = None if others is None else bool(others) or bool(self._contended)
         self._leave()
@@ -111,27 +106,46 @@ class Trial:
                 part.close()
         self._sampler = self._kernel = None
 
-    def _sample_round(self) -> None:
-        sampler, settings = self._ready_sampler(), self._settings
-        if self._order.rounds > 1:
-            self._batches.append(_for_at_least(sampler, settings.min_time_s))
-            return
-        self._rule = IntervalRule(
-            settings.target, settings.min_batches, settings.min_time_s, settings.max_time_s, sampler.resolution_s
-        )
-        batch: list[int] = []
-        while not self._rule.done():
-            began = time.monotonic()
-            taken = sampler.sample(self._rule.next_count())
-            self._rule.feed([duration * NS for duration in taken], time.monotonic() - began)
-            batch.extend(taken)
-        self._batches.append(batch)
+    def _sample_bursts(self, telemetry: Telemetry) -> None:
+        for taken, window in burst_windows(self._ready_sampler(), telemetry, self._settings):
+            self._time("measure", window.opened_s)
+            self._collected.begin_batch()
+            self._collected.add(taken)
+            self._keep(window)
+            self._time("settle", time.monotonic())
 
-    def _keep(self, window: Mapping[str, Channel], began_s: float) -> None:
-        """Join this round's telemetry to that of the rounds before it."""
-        if not self._telemetry:
-            self._first_window_s = began_s
-        self._telemetry = joined(self._telemetry, window, began_s - self._first_window_s)
+    def _sample_sustained(self, telemetry: Telemetry, first: bool) -> None:
+        settled = settle(self._ready_sampler(), telemetry, self._settings, briefly=not first)
+        self._steady = settled and self._steady is not False
+        self._time("measure", time.monotonic())
+        with watched(telemetry) as window:
+            self._sample_round()
+        self._keep(window)
+
+    def _sample_round(self) -> None:
+        sampler, rule = self._ready_sampler(), self._new_rule()
+        self._collected.begin_batch()
+        while not rule.done():
+            taken = take(sampler, rule.next_count())
+            rule.feed([duration * NS for duration in taken.durations_ns], taken.elapsed_s)
+            self._collected.add(taken)
+
+    def _new_rule(self) -> IntervalRule | RoundRule:
+        """What ends a round.  Where energy is asked for, no window is shorter than its counter needs."""
+        settings, window_s = self._settings, energy_window_s(self._settings)
+        most_s = max(settings.max_time_s, window_s)
+        if self._order.rounds > 1:
+            return RoundRule(settings.min_time_s, window_s, most_s)
+        least_s = max(settings.min_time_s, window_s)
+        resolution_s = self._ready_sampler().resolution_s
+        self._rule = IntervalRule(settings.target, settings.min_batches, least_s, most_s, resolution_s)
+        return self._rule
+
+    def _keep(self, window: Window) -> None:
+        """Join this window's telemetry to that of the windows before it."""
+        if self._opened_s is None:
+            self._opened_s = window.opened_s
+        self._telemetry = joined(self._telemetry, window.telemetry, window.opened_s - self._opened_s)
 
     def _check(self, seed: int, run: Callable[[], None]) -> Check:
         kernel = self._ready_kernel()
@@ -158,7 +172,7 @@ class Trial:
             outcome=outcome,
             reason=reason,
             execution=self._kernel.execution if self._kernel else "native",
-            samples=self._sample_set() if timed else None,
+            samples=self._collected.sample_set(self._ready_sampler(), self._opened_s or 0.0) if timed else None,
             interval_s=(interval.low, interval.high) if interval else None,
             converged=self._converged(interval) if timed else None,
             steady=self._steady,
@@ -174,7 +188,7 @@ class Trial:
     def _interval_s(self) -> Interval | None:
         """Interval of one launch's median, seconds."""
         launches = self._ready_sampler().launches
-        per_launch = [[duration * NS / launches for duration in batch] for batch in self._batches if batch]
+        per_launch = [[duration * NS / launches for duration in batch] for batch in self._collected.batches if batch]
         if len(per_launch) > 1:
             return batch_interval(per_launch)
         return median_interval(per_launch[0]) if per_launch and len(per_launch[0]) > 1 else None
@@ -183,25 +197,8 @@ class Trial:
         if self._rule is not None:
             return self._rule.converged
         launches = self._ready_sampler().launches
-        center = median(duration * NS / launches for batch in self._batches for duration in batch)
+        center = median(duration * NS / launches for batch in self._collected.batches for duration in batch)
         return interval is not None and interval.relative_half_width(center) <= self._settings.target
-
-    def _sample_set(self) -> SampleSet:
-        sampler = self._ready_sampler()
-        durations = [duration for batch in self._batches for duration in batch]
-        kept, stride = thin(durations)
-        return SampleSet(
-            durations_ns=tuple(kept),
-            launches=sampler.launches,
-            method=sampler.method,
-            resolution_s=sampler.resolution_s,
-            count=len(durations),
-            sum_ns=sum(durations),
-            min_ns=min(durations),
-            stride=stride,
-            boundaries=_boundaries(self._batches, stride),
-            details=dict(sampler.details),
-        )
 
     def _ready_kernel(self) -> Kernel:
         assert self._kernel is not None, "prepare() comes first"
@@ -211,30 +208,18 @@ class Trial:
         assert self._sampler is not None, "prepare() comes first"
         return self._sampler
 
-    def _enter(self, phase: str) -> None:
+    def _enter(self, phase: str, kept_as: str = "") -> None:
+        """Announce a phase that the launcher knows, and keep its time under that name or another."""
         self._leave()
         self._announce(phase)
-        self._phase_began = (phase, time.monotonic())
+        self._time(kept_as or phase, time.monotonic())
 
     def _leave(self) -> None:
+        self._time("", time.monotonic())
+
+    def _time(self, phase: str, since_s: float) -> None:
+        """End the phase under way at a moment, and begin another; none where it has no name."""
         if self._phase_began is not None:
-            phase, began = self._phase_began
-            self._phases_s[phase] = self._phases_s.get(phase, 0.0) + time.monotonic() - began
-            self._phase_began = None
-
-
-def _for_at_least(sampler: Sampler, seconds: float, least: int = 3) -> list[int]:
-    """One batch: samples until their own durations cover ``seconds``, at least ``least`` of them."""
-    taken = list(sampler.sample(least))
-    missing_s = seconds - sum(taken) * NS
-    if missing_s > 0:
-        taken += sampler.sample(max(1, round(missing_s / max(median(taken) * NS, 1e-9))))
-    return taken
-
-
-def _boundaries(batches: Sequence[Sequence[int]], stride: int) -> tuple[int, ...]:
-    starts, position = [], 0
-    for batch in batches:
-        starts.append(-(-position // stride))
-        position += len(batch)
-    return tuple(starts) or (0,)
+            before, began_s = self._phase_began
+            self._phases_s[before] = self._phases_s.get(before, 0.0) + since_s - began_s
+        self._phase_began = (phase, since_s) if phase else None

@@ -5,10 +5,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, Boolean, Connection, Engine, Integer, LargeBinary, Table, func, or_, select, type_coerce
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Connection,
+    Engine,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    cast,
+    func,
+    or_,
+    select,
+    type_coerce,
+)
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType, TypeEngine
 
+from suite.measure.timeline import span_flaws
 from suite.outcome import Outcome
 from suite.store import sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
@@ -16,6 +31,7 @@ from suite.store.columns import Count, Finite, SafeText, UtcTime, load_json, ref
 from suite.store.damage import UNREADABLE, Damaged, converting, damaged, json_object
 from suite.store.measured import read_columns, rebuild_samples
 from suite.store.runs import describe
+from suite.store.selftests import to_selftest
 from suite.store.tables import Base
 from suite.store.telemetry import unpack
 
@@ -30,6 +46,7 @@ _WORKLOAD = tables.table_of(tables.Workload)
 _CASE = tables.table_of(tables.Case)
 _RESULT = tables.table_of(tables.Result)
 _SAMPLES = tables.table_of(tables.SampleBlob)
+_SELFTEST = tables.table_of(tables.Selftest)
 _SUMMARY = tables.table_of(tables.Summary)
 _TELEMETRY = tables.table_of(tables.TelemetryBlob)
 _TIMED = (Outcome.OK.value, Outcome.IMPOSSIBLE.value)
@@ -46,7 +63,7 @@ def problems(path: Path, engine: Engine) -> Iterator[Problem]:
     """Everything that is wrong with a store, as far as it can be read."""
     yield from (Problem("file", text) for text in sqlite.integrity(path))
     looks = (_lost_references, _doubles, _misfits, _unreadable_rows, _broken_samples, _broken_telemetry, _contradictions)
-    for look in (*looks, _impossible_times, _bare_runs):
+    for look in (*looks, _impossible_times, _bare_runs, _odd_selftests):
         try:
             with sqlite.reading(engine) as connection:
                 yield from look(connection)
@@ -171,6 +188,11 @@ def _read_cases(connection: Connection, ids: Sequence[int]) -> None:
         json_object(switches, "switches")
 
 
+def _read_selftests(connection: Connection, ids: Sequence[int]) -> None:
+    for row in connection.execute(select(_SELFTEST).where(_SELFTEST.c.id.in_(ids))):
+        to_selftest(row, {})
+
+
 def _read_results(connection: Connection, ids: Sequence[int]) -> None:
     """The results themselves; their blobs are looked at one by one elsewhere."""
     for row in connection.execute(select(_RESULT).where(_RESULT.c.id.in_(ids))).mappings():
@@ -185,20 +207,23 @@ _ROWS: tuple[tuple[Table, Reading], ...] = (
     (_WORKLOAD, _read_workloads),
     (_CASE, _read_cases),
     (_RESULT, _read_results),
+    (_SELFTEST, _read_selftests),
 )
 
 
 def _broken_samples(connection: Connection) -> Iterator[Problem]:
     columns = [column for column in _SAMPLES.columns if not isinstance(column.type, JSON)]
-    for row in connection.execute(select(*columns)):
+    for row in connection.execute(select(*columns, cast(_SAMPLES.c.spans, Text).label("spans"))):
         try:
-            samples = rebuild_samples({**row._mapping, "boundaries": [], "details": {}}, "")
+            spans = load_json(row.spans)
+            samples = rebuild_samples({**row._mapping, "boundaries": [], "details": {}, "spans": spans}, "")
         except UNREADABLE as error:
             yield Problem(f"result {row.result_id}", f"its samples cannot be decoded: {error}")
             continue
         kept = samples.durations_ns
         if len(kept) > samples.count or (kept and min(kept) < samples.min_ns):
             yield Problem(f"result {row.result_id}", "its samples are not those that were counted")
+        yield from (Problem(f"result {row.result_id}", f"of its samples' spans, {flaw}") for flaw in span_flaws(samples))
 
 
 def _broken_telemetry(connection: Connection) -> Iterator[Problem]:
@@ -233,6 +258,19 @@ def _bare_runs(connection: Connection) -> Iterator[Problem]:
         bare = select(_RUN.c.id).where(~select(table.c.id).where(table.c.run_id == _RUN.c.id).exists())
         for run_id in connection.scalars(bare):
             yield Problem(f"run {run_id}", f"it has no {table.name}")
+
+
+def _odd_selftests(connection: Connection) -> Iterator[Problem]:
+    names = {row.uid: row.name for row in connection.execute(select(_RUN.c.uid, _RUN.c.name))}
+    for row in connection.execute(select(_SELFTEST)):
+        try:
+            found = to_selftest(row, names)
+        except Damaged:
+            continue  # found where rows are read
+        if row.runs and not found.runs:
+            yield Problem(f"selftest {row.id}", "none of the runs that it rests on is there")
+        if row.status != found.status.value:
+            yield Problem(f"selftest {row.id}", f"its status '{row.status}' is not that of its findings")
 
 
 def _different_summaries() -> Any:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, func, select
 
 from suite.errors import StoreUnusable, UsageError
-from suite.store import lease, schema, sqlite, tables
+from suite.store import lease, schema, selftests, sqlite, tables
 from suite.store import rebuild as rebuilding
 from suite.store.check import Problem, problems
 from suite.store.files import locate, refuse_irregular, refuse_unwritable, shown
@@ -30,11 +30,17 @@ _WORKLOAD = tables.table_of(tables.Workload)
 
 
 class Pruned(NamedTuple):
-    """Runs that were removed (or would be), how many results with them, and runs kept because they are being written."""
+    """Runs that were removed (or would be), how many results with them, and runs kept because they are being written.
+
+    ``selftests`` counts those that went with the last run that they rested on, ``noted`` those that stay, with a note of the
+    runs that are gone.
+    """
 
     runs: tuple[str, ...]
     results: int
     live: tuple[str, ...]
+    selftests: int = 0
+    noted: int = 0
 
 
 class Vacuumed(NamedTuple):
@@ -53,6 +59,7 @@ def upgrade(url: str) -> Upgrade:
 def prune(url: str, *, runs: Sequence[str] = (), before: datetime | None = None, dry_run: bool = False) -> Pruned:
     """Remove the runs named and those that started before a time, with everything they own.
 
+    A selftest stays while one of the runs that it rests on does, and says which are gone; it goes with the last of them.
     A run that a live process is writing is kept; ``UsageError`` where it was named, or where no such run is.
     ``dry_run`` only says what would be removed.
     """
@@ -64,9 +71,11 @@ def prune(url: str, *, runs: Sequence[str] = (), before: datetime | None = None,
             raise UsageError(f"run {name} is being written by {writers[name]}: wait until it ends, or stop it")
         removed = {run_id: name for run_id, name in chosen.items() if name not in writers}
         results = connection.scalar(select(func.count()).where(_RESULT.c.run_id.in_(removed))) or 0
+        found = selftests.touched(connection, removed)
         if not dry_run:
+            selftests.remove(connection, found.last)
             _remove(connection, store.path, removed)
-        return Pruned(tuple(sorted(removed.values())), results, tuple(sorted(writers)))
+        return Pruned(tuple(sorted(removed.values())), results, tuple(sorted(writers)), len(found.last), found.noted)
 
 
 def vacuum(url: str) -> Vacuumed:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from suite.measure.samples import decode, encode
-from suite.measurement import Check, Measurement, SampleSet
+from suite.measurement import Check, Measurement, SampleSet, Span
 from suite.outcome import Outcome
 from suite.store.columns import refuse_non_number
 from suite.store.damage import json_object
@@ -50,6 +50,7 @@ def sample_columns(samples: SampleSet) -> dict[str, Any]:
         "durations": encode(samples.durations_ns),
         "boundaries": list(samples.boundaries),
         "details": dict(samples.details),
+        "spans": [list(span) for span in samples.spans],
     }
 
 
@@ -90,9 +91,23 @@ def rebuild_samples(columns: Columns, method: str) -> SampleSet:
         durations_ns=_decoded(columns["durations"]),
         boundaries=tuple(columns["boundaries"]),
         details=json_object(columns["details"], "details"),
+        spans=_spans(columns["spans"]),
         method=method,
         **{name: columns[name] for name in _SAMPLE_PLAIN},
     )
+
+
+def _spans(stored: object) -> tuple[Span, ...]:
+    if not isinstance(stored, list):
+        raise ValueError("spans is no list")
+    spans = []
+    for span in stored:
+        if not isinstance(span, list) or len(span) != len(Span._fields) or type(span[0]) is not int:
+            raise ValueError(f"{str(span)[:40]} is no span of samples")
+        for number in span:
+            refuse_non_number(number)
+        spans.append(Span(*span))
+    return tuple(spans)
 
 
 def _numbers(stored: object) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, Table, insert, select, update
 
 from suite.errors import StoreUnusable, UsageError
-from suite.store import lease, schema, sqlite, tables
+from suite.store import lease, schema, selftests, sqlite, tables
 from suite.store.check import problems
 from suite.store.damage import Damaged, converting
 from suite.store.files import locate, shown
@@ -26,7 +26,9 @@ _OF_RUN = (tables.table_of(tables.Environment), tables.table_of(tables.Device))
 _OF_RESULT = tuple(tables.table_of(model) for model in (tables.SampleBlob, tables.TelemetryBlob, tables.Summary))
 _LOG = tables.table_of(tables.Log)
 _ARTIFACT = tables.table_of(tables.Artifact)
-_ADD = {table.name: prepared_insert(table) for table in (_RUN, *_OF_RUN, _LOG, _ARTIFACT, _WORKLOAD, _CASE, _RESULT)}
+_SELFTEST = tables.table_of(tables.Selftest)
+_ADDED = (_RUN, *_OF_RUN, _LOG, _ARTIFACT, _WORKLOAD, _CASE, _RESULT, _SELFTEST)
+_ADD = {table.name: prepared_insert(table) for table in _ADDED}
 
 
 class Merged(NamedTuple):
@@ -37,10 +39,11 @@ class Merged(NamedTuple):
     results_present: int
     live: tuple[str, ...]  # runs left out because a process is writing them here
     renamed: Mapping[str, str]
+    selftests_added: int = 0
 
 
 def merge(source: str, target: str) -> Merged:
-    """Copy every run of ``source`` that ``target`` lacks, and every result that a run lacks there.
+    """Copy every run and selftest of ``source`` that ``target`` lacks, and every result that a run lacks there.
 
     The source is checked first, and only read.  Interrupted, it may be repeated.  ``StoreUnusable``
     and ``StoreWriteFailed`` as for ``Store.open`` and recording; ``UsageError`` for merging a store into itself.
@@ -78,7 +81,17 @@ class _Merge:
     def run(self) -> Merged:
         for row in self._origin.execute(select(_RUN).order_by(_RUN.c.id)).all():
             self._copy_run(row)
-        return Merged(self._runs_added, self._results_added, self._results_present, tuple(self._live), dict(self._renamed))
+        counts = (self._runs_added, self._results_added, self._results_present)
+        return Merged(*counts, tuple(self._live), dict(self._renamed), self._copy_selftests())
+
+    def _copy_selftests(self) -> int:
+        """Add those that are not here yet, after their runs; they name these by what no merge changes."""
+        with self._session.transaction() as here:
+            rows = self._origin.execute(select(_SELFTEST).order_by(_SELFTEST.c.id)).all()
+            new = [row for row in rows if not selftests.known(here, row.digest)]
+            for row in new:
+                _add(here, _SELFTEST, _content(row))
+        return len(new)
 
     def _copy_run(self, row: Row[Any]) -> None:
         with self._session.transaction() as here:

@@ -12,7 +12,8 @@ from suite.backend import Fact
 from suite.errors import StoreUnusable, UsageError
 from suite.outcome import Evidence
 from suite.rows import Calibration, DeviceRow, ResultDetail, ResultRow, RunInfo
-from suite.store import schema, sqlite, tables
+from suite.selftest.record import Repeatability, Selftest
+from suite.store import schema, selftests, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
 from suite.store.damage import Damaged, converting
 from suite.store.detail import find_result, load_kept
@@ -90,17 +91,15 @@ class Reader:
         filters = {
             tables.Workload.job: job,
             tables.Workload.format: format,
-            tables.Workload.key: workload_key,
             tables.Device.uid: device_uid,
             tables.Case.backend: backend,
             tables.Case.implementation: implementation,
-            tables.Case.key: case_key,
             tables.Result.evidence: evidence,
             tables.Result.outcome: outcome,
         }
         order = tables.Result.id.desc() if newest_first else tables.Result.id
         with self._reading("its results") as connection:
-            conditions = [*self._of_runs(connection, run), *_conditions(filters)]
+            conditions = [*self._of_runs(connection, run), *_of_cases(workload_key, case_key), *_conditions(filters)]
             statement = rows_statement(*conditions).order_by(order).limit(limit).offset(offset or None)
             return _rows(connection, statement)
 
@@ -160,6 +159,19 @@ class Reader:
         with self._reading("its calibrations") as connection:
             return calibrations(connection, evidence, [device_uid]).get(device_uid, Calibration())
 
+    def selftests(self, device_uid: str | None = None) -> list[Selftest]:
+        """The selftests of a device, or of every device, the newest first.
+
+        Runs that were removed since are not among ``runs``; the fact ``pruned_runs`` names them.
+        """
+        with self._reading("its selftests") as connection:
+            return selftests.load(connection, device_uid)
+
+    def repeatability(self, device_uid: str) -> Repeatability | None:
+        """How well measurements of a device agree, by its newest selftest with a figure for it; ``None`` without one."""
+        with self._reading("its selftests") as connection:
+            return selftests.repeatability(connection, device_uid)
+
     def close(self) -> None:
         """Let go of everything."""
         self._engine.dispose()
@@ -184,6 +196,14 @@ class Reader:
     def _find(self, connection: Connection, run: str | None, case: str) -> int:
         found = find_run(connection, self.path, run)
         return find_result(connection, found.id, found.name, case)
+
+
+def _of_cases(workload_key: Wanted, case_key: Wanted) -> Iterator[ColumnElement[bool]]:
+    """By the index of results by case: a key names a handful, and asked of the joined tables would look at every result."""
+    keys = {tables.Workload.key: workload_key, tables.Case.key: case_key}
+    cases = select(tables.Case.id).join(tables.Workload, tables.Workload.id == tables.Case.workload_id)
+    for condition in _conditions(keys):
+        yield tables.Result.case_id.in_(cases.where(condition))
 
 
 def _conditions(filters: Mapping[Any, Wanted]) -> Iterator[ColumnElement[bool]]:

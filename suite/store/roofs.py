@@ -58,6 +58,12 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
 @converting("its calibrations")
 def calibrations(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[str, Calibration]:
     """The latest calibration of each device that has one, by the method of this version."""
+    # Few cases calibrate, and their results are found by them: by the device, all of its results would be looked at.
+    calibrating = (
+        select(_CASE.c.id)
+        .join(_WORKLOAD, _WORKLOAD.c.id == _CASE.c.workload_id)
+        .where(_WORKLOAD.c.job == CalibrationJob.name, _CASE.c.method_version == CalibrationJob.method_version)
+    )
     statement = (
         select(_DEVICE.c.uid, _WORKLOAD.c.params, _CASE.c.dispatch, _SUMMARY.c.bytes_s, _SUMMARY.c.p50_s)
         .select_from(_WORKLOAD)
@@ -65,12 +71,12 @@ def calibrations(connection: Connection, evidence: Evidence, uids: Collection[st
         .join(_RESULT, _RESULT.c.case_id == _CASE.c.id)
         .join(_SUMMARY, _SUMMARY.c.result_id == _RESULT.c.id)
         .join(_DEVICE, _DEVICE.c.id == _RESULT.c.device_id)
-        .where(_WORKLOAD.c.job == "calibration", _RESULT.c.outcome == Outcome.OK.value)
-        .where(_RESULT.c.evidence == evidence.value, _CASE.c.method_version == CalibrationJob.method_version)
+        .where(_RESULT.c.case_id.in_(calibrating))
+        .where(_RESULT.c.outcome == Outcome.OK.value, _RESULT.c.evidence == evidence.value)
         .order_by(_RESULT.c.finished_at, _RESULT.c.id)
     )
     if uids is not None:
-        statement = statement.where(_DEVICE.c.uid.in_(uids))
+        statement = statement.where(_RESULT.c.device_id.in_(select(_DEVICE.c.id).where(_DEVICE.c.uid.in_(uids))))
     found: dict[str, dict[str, float]] = {}
     for uid, params, dispatch, bytes_s, p50_s in connection.execute(statement):
         figures = found.setdefault(uid, {})

@@ -15,6 +15,8 @@ from suite.store.damage import converting, json_object, texts
 from suite.store.files import shown
 from suite.store.listing import utc_text
 
+SELFTEST = "selftest"  # the experiment of runs that a selftest makes
+
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is mistaken for another
 _SUFFIX_LENGTH = 4
 
@@ -32,7 +34,7 @@ def new_name(started_at: datetime) -> str:
 def find_run(connection: Connection, store: Path, given: str | None) -> Row[Any]:
     """The ``run`` row that an id, the beginning of one, ``latest`` or ``None`` (the latest) means.
 
-    ``UsageError`` when there is none or several.
+    Runs that a selftest made are the latest only where there are no others.  ``UsageError`` when there is none or several.
     """
     if given is None or given == "latest":
         return _latest(connection, store)
@@ -88,7 +90,8 @@ def describe(row: Row[Any], finished: int) -> RunInfo:
 
 def _latest(connection: Connection, store: Path) -> Row[Any]:
     newest = select(_RUN).order_by(_RUN.c.started_at.desc(), _RUN.c.id.desc()).limit(1)
-    found = connection.execute(newest).one_or_none()
+    own = connection.execute(newest.where(_RUN.c.experiment != SELFTEST)).one_or_none()
+    found = own if own is not None else connection.execute(newest).one_or_none()
     if found is None:
         raise UsageError(f"store {shown(store)} holds no runs yet: run `roofbench run` first")
     return found

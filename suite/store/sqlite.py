@@ -152,14 +152,21 @@ def explain(error: BaseException | None, path: Path) -> str:
 
 
 def back_up(path: Path, copy: Path) -> None:
-    """Copy the last committed state of the file, log included, to a new file; a failed copy is removed."""
+    """Copy the last committed state of the file, log included, to a new file; a failed copy is removed.
+
+    So is what a process left of this copy that was killed while it made it.
+    """
     part = copy.with_name(copy.name + ".part")
+    leftovers = (part, part.with_name(part.name + "-journal"))
     try:
+        for each in leftovers:
+            each.unlink(missing_ok=True)
         with _closing(connect(path, "mode=ro")) as source, _closing(connect(part, "mode=rwc")) as target:
             source.backup(target)
         part.rename(copy)
     finally:
-        part.unlink(missing_ok=True)
+        for each in leftovers:
+            each.unlink(missing_ok=True)
 
 
 def integrity(path: Path) -> list[str]:

@@ -5,6 +5,7 @@ run ─┬─ environment ─┐
      ├─ log          │          ├─ sample_blob     raw samples
      └─ artifact     │          └─ telemetry_blob  clock, power, temperature over the window
 workload ── case ────┘
+selftest    what was found of a device; it names the runs that it rests on by their uid, and belongs to none of them
 """
 
 from datetime import datetime
@@ -36,6 +37,9 @@ class Base(DeclarativeBase):
         Json: JSON(none_as_null=True),
         list[str]: JSON(),
         list[int]: JSON(),
+        list[list[float]]: JSON(),
+        list[list[str]]: JSON(),
+        list[Json]: JSON(),
     }
 
 
@@ -211,7 +215,10 @@ class Summary(Base):
 
 
 class SampleBlob(Base):
-    """Raw samples of a timed result; ``durations`` are as ``suite.measure.samples.encode`` leaves them."""
+    """Raw samples of a timed result; ``durations`` are as ``suite.measure.samples.encode`` leaves them.
+
+    ``spans`` are [first sample, began, ended], seconds; results from before spans were kept have none.
+    """
 
     __tablename__ = "sample_blob"
 
@@ -225,6 +232,7 @@ class SampleBlob(Base):
     boundaries: Mapped[list[int]]
     durations: Mapped[bytes] = mapped_column(LargeBinary)
     details: Mapped[Json]
+    spans: Mapped[list[list[float]]] = mapped_column(server_default="[]")
 
 
 class TelemetryBlob(Base):
@@ -234,6 +242,31 @@ class TelemetryBlob(Base):
 
     result_id: Mapped[int] = _owned_by("result.id", primary_key=True)
     channels: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class Selftest(Base):
+    """What a selftest found of a device; ``digest`` is the hash of its content, by which two stores know it for the same.
+
+    ``runs`` are [uid, name when it was recorded] of the runs that it rests on.  The columns of its repeatability are all
+    null where it has none.
+    """
+
+    __tablename__ = "selftest"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(unique=True)
+    device_uid: Mapped[str] = mapped_column(index=True)
+    device: Mapped[str]
+    backend: Mapped[str]
+    status: Mapped[str]
+    finished_at: Mapped[datetime]
+    cycles_rel: Mapped[float | None]
+    bytes_rel: Mapped[float | None]
+    in_cycles: Mapped[bool | None]
+    cases: Mapped[int | None]
+    findings: Mapped[list[Json]]
+    facts: Mapped[Json]
+    runs: Mapped[list[list[str]]]
 
 
 class Artifact(Base):

@@ -14,7 +14,8 @@ from sqlalchemy.exc import IntegrityError
 
 from suite.errors import StoreUnusable, UsageError
 from suite.rows import DeviceRow
-from suite.store import lease, schema, sqlite, standing, tables
+from suite.selftest.record import Selftest
+from suite.store import lease, schema, selftests, sqlite, standing, tables
 from suite.store.catalogue import Facts
 from suite.store.damage import converting, json_object
 from suite.store.files import locate, refuse_unwritable
@@ -112,6 +113,14 @@ class Store:
                     raise UsageError(f"run {found.name} has just been removed from store {self.path}")
                 before = standing.latest(connection, found.id)
         return RunWriter(self.session, held, found.id, found.name, found.config, before)
+
+    def record_selftest(self, selftest: Selftest) -> None:
+        """Commit what a selftest found; storing the same again changes nothing.
+
+        Its runs are in this store: ``ValueError`` where one is not, or for a number that is none.
+        """
+        with self.session.transaction() as connection:
+            selftests.add(connection, selftest)
 
     def _write(self, name: str, start: RunStart, started_at: datetime) -> RunWriter:
         row = {

@@ -1,6 +1,9 @@
 """Telemetry is polled off the launching thread; what is not offered says why."""
 
 import threading
+import time
+
+import pytest
 
 from backends.telemetry.energy import EnergyMeter
 from backends.telemetry.gauges import Gauge, Missing, ReadingLost, Since
@@ -198,3 +201,21 @@ def test_energy_is_what_the_counter_gained_between_the_windows_ends() -> None:
     assert energy.values[1] > 0
     coarse = window(polled({}, energy=EnergyMeter(counter, 2.0, step_s=0.1)), lambda: True)
     assert "under the 2 s" in coarse["energy"].unavailable
+
+
+def test_a_window_opens_once_its_threads_have_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samples are dated from the return of ``start``: readings that counted from before it would be late by that much."""
+    begin, started_s = threading.Thread.start, []
+
+    def late(thread: threading.Thread) -> None:
+        begin(thread)
+        time.sleep(0.02)
+        started_s.append(time.perf_counter())
+
+    monkeypatch.setattr(threading.Thread, "start", late)
+    counter = Script(*(float(value) for value in range(1000)))
+    telemetry = polled({"power": Gauge(counter)})
+    telemetry.start()
+    assert telemetry._began_s >= started_s[-1]
+    until(lambda: counter.asked > 0)
+    assert telemetry.stop()["power"].times_s[0] >= 0.0

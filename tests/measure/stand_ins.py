@@ -54,7 +54,7 @@ class ScriptedKernel:
 
 
 class ScriptedSampler:
-    """Durations from ``duration_ns(i)``; each advances the clock it is given."""
+    """Durations from ``duration_ns(i)``; each advances the clock it is given, and so do the ``flush_s`` before each."""
 
     method = "scripted"
     resolution_s = 1e-9
@@ -64,13 +64,17 @@ class ScriptedSampler:
         self.details: Mapping[str, Any] = {"sets": kernel.sets}
         self.taken = 0
         self.calls: list[int] = []
+        self.called_at_s: list[tuple[float, float]] = []
+        self.flush_s = 0.0
         self.closed = False
 
     def sample(self, count: int) -> Sequence[int]:
         self.calls.append(count)
         out = [self.duration_ns(self.taken + i) for i in range(count)]
         self.taken += count
-        self.clock.now_s += sum(out) * 1e-9
+        began_s = self.clock.now_s
+        self.clock.now_s += sum(out) * 1e-9 + count * self.flush_s
+        self.called_at_s.append((began_s, self.clock.now_s))
         return out
 
     def replay(self) -> None:
@@ -95,21 +99,38 @@ class Clock:
 
 
 class ScriptedTelemetry:
-    """Clock and power as functions of time; ``others`` is how many foreign processes it sees."""
+    """Clock and power as functions of time; ``others`` is how many foreign processes it sees.
+
+    A window takes ``opening_s`` to open, as where a counter is read first.  The channel ``now`` holds at each mark the
+    clock's own time, the channel ``energy`` one joule a second.
+    """
 
     def __init__(self, clock: Clock, sm_clock: Callable[[float], float | None], others: int | None = 0) -> None:
         self.clock, self.sm_clock, self.others = clock, sm_clock, others
         self.windows = 0
         self.marks = 0
+        self.opening_s = 0.0
+        self.opened_s = 0.0
+        self.marked_s: list[float] = []
+        self.windows_s: list[float] = []
 
     def start(self) -> None:
         self.windows += 1
+        self.clock.now_s += self.opening_s
+        self.opened_s = self.clock.now_s
+        self.marked_s = []
 
     def mark(self) -> None:
         self.marks += 1
+        self.marked_s.append(self.clock.now_s)
 
     def stop(self) -> Mapping[str, Channel]:
-        return {"power": Channel("W", (0.0,), (100.0,))}
+        self.windows_s.append(window_s := self.clock.now_s - self.opened_s)
+        return {
+            "power": Channel("W", (0.0,), (100.0,)),
+            "now": Channel("s", tuple(at_s - self.opened_s for at_s in self.marked_s), tuple(self.marked_s)),
+            "energy": Channel("J", (0.0, window_s), (0.0, window_s)),
+        }
 
     def now(self, channel: str) -> float | None:
         return self.sm_clock(self.clock.now_s) if channel == "sm_clock" else None

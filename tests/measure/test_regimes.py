@@ -19,6 +19,18 @@ def test_rotation_covers_three_caches_between_two_uses_of_a_set(set_mib):
     assert between >= 3 * 60 * MIB or sets == 4096 or sets == 2
 
 
+@pytest.mark.parametrize("set_mib", [0.5, 7, 60, 400])
+@pytest.mark.parametrize("margin", [1.0, 2.0, 3.5])
+def test_a_margin_multiplies_what_is_displaced_between_two_uses(set_mib, margin):
+    footprint = Footprint(int(set_mib * MIB), 0, 0)
+    plain, sets = (rotating_sets(COLD, footprint, 60 * MIB, "rotation", by) for by in (1.0, margin))
+    assert (sets - 1) * footprint.set_bytes >= margin * 3 * 60 * MIB or sets == 2
+    assert (sets - 2) * footprint.set_bytes < margin * 3 * 60 * MIB
+    assert plain == rotating_sets(COLD, footprint, 60 * MIB, "rotation")
+    assert rotating_sets(WARM, footprint, 60 * MIB, "rotation", margin) == 1
+    assert rotating_sets(COLD, footprint, 60 * MIB, "flush", margin) == 1
+
+
 def test_an_unknown_cache_counts_as_the_largest_one_known():
     assert rotating_sets(COLD, Footprint(MIB, 0, 0), None, "rotation") > 3 * 256
 

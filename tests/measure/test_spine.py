@@ -4,9 +4,13 @@ import time
 
 import pytest
 
+from backends.telemetry import nvidia
 from suite.case import Case, Regime, Workload, items
+from suite.errors import UsageError
 from suite.measure.spine import Order, Trial
+from suite.measure.timeline import sample_times_s, sampling_s
 from suite.outcome import Outcome
+from suite.roofline import ENERGY_WINDOW_S
 from suite.settings import MeasureSettings
 from tests.measure.stand_ins import Clock, ScriptedBackend, ScriptedKernel, ScriptedSampler, ScriptedTelemetry
 
@@ -168,3 +172,93 @@ def test_telemetry_can_be_left_off(clock):
     result = rig.run()
     assert rig.telemetry.windows == 0
     assert {channel.unavailable for channel in result.telemetry.values()} == {"measure.telemetry is off"}
+
+
+LOADS = {"sustained": ("sustained", 1), "rounds": ("sustained", 4), "burst": ("burst", 1)}
+
+
+@pytest.mark.parametrize(("load", "rounds"), LOADS.values(), ids=LOADS)
+def test_samples_and_telemetry_count_from_the_opening_of_the_first_window(clock, load, rounds):
+    rig = Rig(clock, load=load, rounds=rounds)
+    rig.telemetry.opening_s = 0.04
+    result = rig.run(rounds)
+    now = result.telemetry["now"]
+    opened_s = now.values[0]
+    assert [value - opened_s for value in now.values] == pytest.approx(now.times_s)
+    called = set(rig.sampler.called_at_s)
+    for span in result.samples.spans:
+        began_s, ended_s = min(called, key=lambda call: abs(call[0] - opened_s - span.began_s))
+        assert (span.began_s, span.ended_s) == pytest.approx((began_s - opened_s, ended_s - opened_s), abs=1e-6)
+    edges = list(zip(now.times_s[::2], now.times_s[1::2], strict=True))
+    assert len(edges) == rig.telemetry.windows
+    for at_s in sample_times_s(result.samples):
+        assert any(low - 1e-6 < at_s < high for low, high in edges)
+    assert sampling_s(result.samples) == pytest.approx(sum(high - low for low, high in edges))
+
+
+def test_every_call_that_gave_samples_has_its_span(clock):
+    rig = Rig(clock, duration_ns=lambda i: 700_000 if i % 3 else 2_000_000)
+    rig.sampler.flush_s = 0.005
+    result = rig.run()
+    samples = result.samples
+    ends = [*(span.first for span in samples.spans[1:]), samples.count]
+    counts = [end - span.first for span, end in zip(samples.spans, ends, strict=True)]
+    assert counts == rig.sampler.calls[-len(counts) :]
+    lengths_s = [span.ended_s - span.began_s for span in samples.spans]
+    assert lengths_s == pytest.approx([ended_s - began_s for began_s, ended_s in rig.sampler.called_at_s[-len(counts) :]])
+    assert sampling_s(samples) > samples.sum_ns * 1e-9 * 4  # flushes are in no duration, and are where they were
+
+
+def test_a_thinned_recording_says_when_each_kept_sample_was_taken(clock):
+    rig = Rig(clock, duration_ns=lambda i: 10_000)
+    rig.trial._settings.steady_window_s = 0.001
+    samples = rig.run().samples
+    assert samples.stride > 1
+    times_s = sample_times_s(samples)
+    assert len(times_s) == len(samples.durations_ns)
+    assert times_s == pytest.approx([index * samples.stride * 1e-5 for index in range(len(times_s))], abs=1e-6)
+
+
+def test_bringing_the_device_into_its_state_is_a_phase_of_its_own(clock):
+    sustained = Rig(clock, sm_clock=lambda t: 2e9 - 2e8 * min(t, 3.0)).run()
+    assert list(sustained.phases_s) == ["compile", "verify", "settle", "measure"]
+    assert sustained.phases_s["settle"] == pytest.approx(4.0, abs=0.6)
+    assert sustained.phases_s["measure"] == pytest.approx(sampling_s(sustained.samples))
+    burst = Rig(clock, load="burst", duration_ns=lambda i: 4_000_000).run()
+    assert burst.phases_s["settle"] == pytest.approx(5 + 4 * 1 + 5 * 0.004)
+    assert burst.phases_s["measure"] == pytest.approx(5 * 0.016)
+
+
+def test_the_launcher_hears_only_of_phases_that_it_keeps_deadlines_on(clock):
+    for load in ("sustained", "burst"):
+        rig = Rig(clock, load=load)
+        rig.run()
+        assert rig.phases == ["compile", "verify", "compile", "measure", "verify"]
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("most_s", [0.5, 10.0])
+def test_energy_is_read_over_windows_that_its_counter_resolves(clock, rounds, most_s):
+    rig = Rig(clock, rounds=rounds, duration_ns=lambda i: 300_000)
+    rig.sampler.flush_s = 0.0007
+    rig.trial._settings.max_time_s = most_s
+    rig.trial._settings.energy = True
+    result = rig.run(rounds)
+    assert len(rig.telemetry.windows_s) == rounds
+    assert all(window_s > nvidia.ENERGY_WINDOW_S == ENERGY_WINDOW_S for window_s in rig.telemetry.windows_s)
+    energy = result.telemetry["energy"]
+    assert energy.values[-1] == pytest.approx(energy.times_s[-1]) == pytest.approx(sum(rig.telemetry.windows_s))
+    assert max(rig.telemetry.windows_s) < 1.3 * ENERGY_WINDOW_S
+
+
+def test_windows_are_no_longer_where_energy_is_not_asked_for_or_the_load_is_a_burst(clock):
+    plain, burst = Rig(clock), Rig(clock, load="burst")
+    burst.trial._settings.energy = True
+    plain.run(), burst.run()
+    assert max(plain.telemetry.windows_s) == pytest.approx(0.101)
+    assert max(burst.telemetry.windows_s) < 0.02
+
+
+def test_energy_without_telemetry_is_refused():
+    with pytest.raises(UsageError, match=r"measure.energy=true .* measure.telemetry=false"):
+        MeasureSettings(energy=True, telemetry=False).check()

@@ -5,7 +5,7 @@ from typing import Any
 
 from suite.backend import Channel, DeviceInfo, Fact
 from suite.case import Case, Regime, Workload, items
-from suite.measurement import Check, Measurement, SampleSet
+from suite.measurement import Check, Measurement, SampleSet, Span
 from suite.outcome import Evidence, Outcome
 from suite.planned import PlannedCase
 from suite.roofline import FORMULAS_VERSION, Summary
@@ -58,9 +58,8 @@ def planned(case_: Case | None = None, slot: int = 0, work: Work | None = None) 
 
 def sample_set(count: int = 200, base_ns: int = 20_000) -> SampleSet:
     durations = tuple(base_ns + (i * 7919) % 331 for i in range(count))
-    return SampleSet(
-        durations, 10, "graph", 1e-9, count, sum(durations), min(durations), 1, tuple(range(0, count, 10)), {"sets": 3}
-    )
+    starts, spans = tuple(range(0, count, 10)), (Span(0, 0.0001, 0.0013), Span(count // 2, 0.1 + 1 / 3, 0.5))
+    return SampleSet(durations, 10, "graph", 1e-9, count, sum(durations), min(durations), 1, starts, {"sets": 3}, spans)
 
 
 def telemetry(points: int = 100) -> dict[str, Channel]:

@@ -40,6 +40,9 @@ DAMAGES = {
     "an outcome that is none": ("update result set outcome = 'splendid'", "results", "splendid"),
     "samples that are missing": ("delete from sample_blob", "detail", "no samples"),
     "samples that do not decode": ("update sample_blob set durations = x'00'", "detail", "result 1: "),
+    "spans that are none": ("update sample_blob set spans = '[[0, \"now\", 1]]'", "detail", "now"),
+    "a span of half a sample": ("update sample_blob set spans = '[[0.5, 0, 1]]'", "detail", "no span"),
+    "a span without end": ("update sample_blob set spans = '[[0, 0, 1e999]]'", "detail", "1e999"),
     "an infinite phase": ("update result set phases_s = '{\"measure\": 1e999}'", "detail", "1e999"),
 }
 ASK: dict[str, Callable[[Reader], object]] = {

@@ -141,7 +141,7 @@ class TestPrune:
         kept, gone = filled(here, range(3)), filled(here, range(2, 9))
         expected = details(here, kept)
         would = maintain.prune(str(here), runs=[gone], dry_run=True)
-        assert would == ((gone,), 7, ())
+        assert would == maintain.Pruned((gone,), 7, ())
         assert rows_in(here, "result") == 10
         assert maintain.prune(str(here), runs=[gone]) == would
         assert details(here, kept) == expected
@@ -157,7 +157,7 @@ class TestPrune:
         with Store.open(str(here)) as store, store.start_run(material.run_start()) as live:
             change(here, f"update run set started_at = '{long_ago}' where name in ('{old}', '{live.run}')")
             pruned = maintain.prune(str(here), before=datetime.now(UTC) - timedelta(days=30))
-            assert pruned == ((old,), 2, (live.run,))
+            assert pruned == maintain.Pruned((old,), 2, (live.run,))
             live.record(material.record())
         assert {info.run for info in Reader.open(str(here)).runs()} == {new, live.run}
 
@@ -203,6 +203,10 @@ DAMAGE = {
     "a lost result": ("delete from result where id = 2", "refer to a result"),
     "samples that do not decode": ("update sample_blob set durations = x'0102'", "samples cannot be decoded"),
     "samples of another count": ("update sample_blob set count = 3", "not those that were counted"),
+    "spans that are none": ("update sample_blob set spans = '[[0, 1]]'", "is no span of samples"),
+    "spans that are no JSON": ("update sample_blob set spans = '[[0'", "spans: "),
+    "spans of more samples": ("update sample_blob set spans = '[[0, 0, 1], [200, 1, 2]]'", "they begin with samples 0 to 200"),
+    "spans out of order": ("update sample_blob set spans = '[[0, 1, 0]]'", "their times are not in order"),
     "samples under the minimum": ("update sample_blob set min_ns = min_ns + 1", "not those that were counted"),
     "telemetry that does not decode": ("update telemetry_blob set channels = x'0102'", "telemetry cannot be decoded"),
     "samples that are missing": ("delete from sample_blob where result_id = 1", "timed, but has no samples"),

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from suite.backend import Channel
 from suite.errors import StoreUnusable
-from suite.measurement import Check, Measurement, SampleSet
+from suite.measurement import Check, Measurement, SampleSet, Span
 from suite.outcome import Outcome
 from suite.store.queries import Reader
 from suite.store.telemetry import pack, unpack
@@ -46,6 +47,7 @@ sample_sets = st.builds(
     stride=counts,
     boundaries=st.lists(counts, max_size=10).map(tuple),
     details=json_objects,
+    spans=st.lists(st.builds(Span, counts, finite, finite), max_size=10).map(tuple),
 )
 
 
@@ -140,6 +142,7 @@ def test_telemetry_is_stored_compactly() -> None:
         {"description": {"cost": {"s": math.inf}}},
         {"phases_s": {"compile": -math.inf}},
         {"interval_s": (math.nan, 1.0)},
+        {"samples": replace(material.sample_set(), spans=(Span(0, 0.0, math.inf),))},
         {"check_after": Check(False, math.nan, 0.1, None, 0, 0)},
         {"check_before": Check(False, math.inf, 0.1, None, 0, 0)},
     ],
