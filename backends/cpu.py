@@ -5,6 +5,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from backends.cold import flush_factor
 from backends.failures import classify
 from backends.host import cgroup, cpuinfo
 from backends.options import read_options
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from backends.torch.flush import Flush
     from backends.torch.target import Target
 
-# No cache size was found: larger than any last-level cache of the machines that report none.
-LAUNCHES_AT_MOST = 1 << 16
+LAUNCHES_AT_MOST = 1 << 16  # of a sample: beyond that the list of input sets takes longer to make than it tells
 
 OPTIONS: dict[str, Any] = {"threads": None, "flush_factor": 2.0, "telemetry_period_s": 0.02}
 
@@ -29,7 +29,7 @@ class CpuBackend:
     """Measures the CPU through torch.
 
     Options: ``threads`` (default: one a physical core that this process may use), ``flush_factor`` (size of the cache
-    flush in last-level caches), ``telemetry_period_s``.  A launch on a CPU returns when it is done, so the regimes
+    flush in last-level caches, at least 2), ``telemetry_period_s``.  A launch on a CPU returns when it is done, so the regimes
     ``device`` and ``call`` read the same clock.
     """
 
@@ -38,6 +38,7 @@ class CpuBackend:
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self._options = read_options(self.name, options, OPTIONS)
+        self._flush_factor = flush_factor(self.name, self._options["flush_factor"])
         if find_spec("torch") is None:
             raise DeviceNotFound("backend cpu needs torch, which is not installed; pip install 'roofbench[cpu]'")
         self._cpu = cpuinfo.processors()
@@ -142,7 +143,7 @@ class CpuBackend:
         from backends.torch.flush import Flush
 
         llc_bytes = self._cpu.llc_bytes or UNKNOWN_LLC_BYTES
-        return Flush(self._selected().device, int(self._options["flush_factor"] * llc_bytes))
+        return Flush(self._selected().device, int(self._flush_factor * llc_bytes))
 
     def _memory_total(self) -> int:
         limit = cgroup.memory_limit_bytes()

@@ -1,18 +1,20 @@
 """The CUDA backend: torch on NVIDIA devices, with the driver's management library for clocks and power."""
 
 import hashlib
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from backends.cold import flush_factor
 from backends.failures import classify
 from backends.options import read_options
 from backends.telemetry.clocked import ClockedTelemetry
-from backends.telemetry.nvml import DeviceAddress, Nvml, NvmlDevice, load_nvml, nvml_telemetry
-from backends.telemetry.polled import ReadingLost
+from backends.telemetry.gauges import ReadingLost
+from backends.telemetry.nvidia import nvml_telemetry
+from backends.telemetry.nvml import Nvml, NvmlDevice, load_nvml
+from backends.telemetry.others import DeviceAddress
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
 from suite.case import Case
 from suite.errors import DeviceNotFound, UsageError
@@ -33,7 +35,7 @@ class CudaBackend:
     """Measures one NVIDIA device through torch.
 
     Options: ``sampler`` (``graph``, ``spin`` or ``auto``: a graph, a spin kernel where no graph can be captured),
-    ``flush_factor`` (size of the cache flush in last-level caches, where one is used), ``telemetry_period_s``.
+    ``flush_factor`` (size of the cache flush in last-level caches, where one is used; at least 2), ``telemetry_period_s``.
     """
 
     name = "cuda"
@@ -41,11 +43,13 @@ class CudaBackend:
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self._options = read_options(self.name, options, OPTIONS)
+        self._flush_factor = flush_factor(self.name, self._options["flush_factor"])
         if self._options["sampler"] not in SAMPLERS:
             raise UsageError(f"backends.cuda.options.sampler={self._options['sampler']!r} is none of {', '.join(SAMPLERS)}")
         if find_spec("torch") is None:
             raise DeviceNotFound("backend cuda needs torch, which is not installed; pip install 'roofbench[cuda]'")
         self._device: DeviceInfo | None = None
+        self._capability = (0, 0)
         self._target: Target | None = None
 
     def devices(self) -> Sequence[DeviceInfo]:
@@ -58,14 +62,16 @@ class CudaBackend:
     def select(self, index: int) -> DeviceInfo:
         import torch
 
+        from backends.torch.precision import tune_in_memory
         from backends.torch.target import cuda_target
 
         found = self.devices()
         if not 0 <= index < len(found):
             raise DeviceNotFound(f"backend cuda has no device {index}: torch sees {len(found)} CUDA device(s)")
         torch.cuda.set_device(index)
-        torch.cuda.tunable.enable(False)
-        self._target = cuda_target(index, torch.cuda.get_device_capability(index))
+        tune_in_memory()
+        self._capability = torch.cuda.get_device_capability(index)
+        self._target = cuda_target(index, self._capability)
         self._device = found[index]
         return self._device
 
@@ -74,12 +80,18 @@ class CudaBackend:
 
         device = self._nvml_device(self._selected_info().index)
         settings = device.facts() if isinstance(device, NvmlDevice) else {"driver": Fact.unavailable(device)}
-        return {**torch_facts(), **cuda_facts(), **settings}
+        return {**torch_facts(), **cuda_facts(self._capability), **settings}
 
     def supports(self, case: Case) -> str | None:
         from backends.torch import jobs
+        from backends.torch.libraries import blas_workspaces
+        from backends.torch.overrides import overridden, workspace_reason
 
-        return _overridden(case) or jobs.reason(case, self._selected())
+        return (
+            jobs.reason(case, self._selected())
+            or overridden(case)
+            or workspace_reason(dict(case.switches), lambda: blas_workspaces(self._capability)[0])
+        )
 
     def prepare(self, case: Case, sets: int, seed: int) -> Kernel:
         from backends.torch import jobs
@@ -174,7 +186,7 @@ class CudaBackend:
         from backends.torch.flush import Flush
 
         llc_bytes = self._selected_info().llc_bytes or UNKNOWN_LLC_BYTES
-        return Flush(self._selected().device, int(self._options["flush_factor"] * llc_bytes))
+        return Flush(self._selected().device, int(self._flush_factor * llc_bytes))
 
     @cached_property
     def _no_clock(self) -> str:
@@ -231,15 +243,6 @@ class CudaBackend:
     def _selected_info(self) -> DeviceInfo:
         assert self._device is not None, "select a device first"
         return self._device
-
-
-def _overridden(case: Case) -> str | None:
-    """NVIDIA's libraries obey a variable over everything a program sets: the format would not be the one that ran."""
-    given = os.environ.get("NVIDIA_TF32_OVERRIDE")
-    forbidden = {"0": "tf32", "1": "fp32"}.get(given or "")
-    if case.workload.format != forbidden:
-        return None
-    return f"NVIDIA_TF32_OVERRIDE={given} makes the libraries compute {forbidden} as something else; unset it"
 
 
 def partition_of(name: str) -> str | None:

@@ -77,6 +77,7 @@ _OUTCOME_OF_TYPE = {
     "MemoryError": (Outcome.OUT_OF_MEMORY, False),
     "NotImplementedError": (Outcome.UNSUPPORTED, False),
     "OutOfResources": (Outcome.UNSUPPORTED, False),
+    "NotInForce": (Outcome.NOT_HONOURED, False),
 }
 
 

@@ -1,5 +1,7 @@
 """The text of a reason: one short line that no terminal and no page reads as anything but text."""
 
+from traceback import TracebackException
+
 REASON_CHARACTERS = 300
 _LOOKED_AT = 8 * REASON_CHARACTERS  # a message of megabytes is not worth escaping
 
@@ -15,11 +17,12 @@ def one_line(text: str) -> str:
 
 
 def said(error: BaseException) -> str:
-    """Return the first line of what an exception says; empty where it says nothing, or its ``str`` raises."""
-    try:
-        text = str(error)
-    except Exception:  # it is code of a framework or a kernel, and may raise anything
-        return ""
+    """Return the first line of what an exception says; empty where it says nothing.
+
+    Its ``str`` is code of a framework or a kernel and may raise anything: that is left to the standard library, which
+    says ``<exception str() failed>`` then.
+    """
+    text = str(TracebackException(type(error), error, None, limit=0, lookup_lines=False, compact=True))
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 

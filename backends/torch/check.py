@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from backends.torch.data import mixed_seed
+from backends.seeds import mixed_seed
 from suite.backend import Observed, Probe
 
 # 64 MiB in float64: few enough blocks that threads do not wait for each other more than they work.

@@ -2,6 +2,10 @@
 
 A batch of launches is queued behind a kernel that spins; by the time it ends, the host is done and the device runs
 through the batch without waiting.  Every launch has its own pair of events, with the flush outside it.
+
+Nothing else runs beside a batch: it begins and ends with the whole device idle, and in between this process enqueues on
+one stream.  A batch cannot stand still either: the spin ends by itself, so that a kernel which has to be loaded only
+behind it makes the batch late, which shows, and it is taken again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,6 +59,7 @@ class SpinSampler:
         self._fixed["empty_pair_s"] = self._empty_pair_s()
 
     def sample(self, count: int) -> Sequence[int]:
+        self._cuda.synchronize()  # work of any stream that is still under way would share the device with the first batch
         durations_ns: list[int] = []
         while len(durations_ns) < count:
             durations_ns.extend(self._batch(min(BATCH, count - len(durations_ns))))

@@ -5,7 +5,6 @@ same numbers in every format.  Drawing goes chunk by chunk, each from a seed of 
 whatever the operand's size.
 """
 
-import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,13 +12,11 @@ from typing import Any, TypeVar
 
 import torch
 
+from backends.distributions import CONSTANT, INT8_FACTOR, INT8_MAX, OUTLIER_FACTOR, OUTLIER_SHARE
+from backends.seeds import mixed_seed
+
 CHUNK_ELEMENTS = 1 << 22
-CONSTANT = 0.5
-# One value in 1024 stands far out, as in the activations of language models.
-OUTLIER_SHARE = 1 / 1024
-OUTLIER_FACTOR = 64.0
 FP8_E4M3_MAX = 448.0
-INT8_MAX = 127
 
 Result = TypeVar("Result")
 Draw = Callable[[torch.Tensor, torch.Generator], Any]
@@ -40,9 +37,12 @@ DISTRIBUTIONS: dict[str, Draw] = {
     "outliers": _draw_outliers,
 }
 
-# Factors that carry a distribution to the int8 range; what passes it saturates.  At 4 sigma for normal data; outliers
-# take the range and leave the body 2 steps wide, which is their point; -1, 0 and 1 stay what they are.
-INT8_FACTOR = {"normal": 32.0, "uniform": 127.0, "integer": 1.0, "zeros": 1.0, "constant": 254.0, "outliers": 2.0}
+
+def largest_product(distribution: str, dtype: torch.dtype) -> float | None:
+    """What one term adds to a product of constant data; ``None`` where terms cancel or are all zero."""
+    if distribution != "constant":
+        return None
+    return float(INT8_MAX**2) if dtype == torch.int8 else CONSTANT**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,6 @@ class Operand:
     def scaled(self, product: torch.Tensor) -> torch.Tensor:
         """A float64 product with the stored numbers, times the scale they carry."""
         return product if self.scale is None else product * self.scale.to(product)
-
-
-def mixed_seed(seed: int, *streams: int) -> int:
-    """A 63-bit seed of its own for each (seed, input set, operand)."""
-    text = "/".join(str(number) for number in (seed, *streams))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
 def _fill_rounded(data: torch.Tensor, adjust: Callable[[torch.Tensor], torch.Tensor], draw: Draw, seed: int) -> None:

@@ -3,7 +3,7 @@
 ``layout`` names how A and B are stored: ``n`` as they are written, ``t`` transposed.  ``nt`` is a Linear layer: B is kept
 n x k with K contiguous.  The call is ``torch.mm`` for floating point, ``torch._int_mm`` for int8 and ``torch._scaled_mm`` for
 fp8; on a CPU fp8 operands are converted to bf16 (which holds every fp8 number exactly) and multiplied there, because the
-fp8 call of torch falls back to scalar loops.
+fp8 call of torch falls back to scalar loops.  Emulated fp32 and fp64 go to cuBLAS itself (``emulated``).
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +12,17 @@ from typing import Any, NamedTuple
 
 import torch
 
+from backends.distributions import BLIND_SPOTS
 from backends.torch.check import project
-from backends.torch.data import DISTRIBUTIONS, Operand
+from backends.torch.data import DISTRIBUTIONS, Operand, largest_product
+from backends.torch.emulated import MODES, EmulatedKernel, Emulator, library_reason
 from backends.torch.kernel import InputSet, TorchKernel
+from backends.torch.libraries import loaded_library
 from backends.torch.precision import SWITCHES, Precision, precision_of
 from backends.torch.target import FORMATS, Target
 from suite.case import Case, Workload
 from suite.errors import nearest
+from suite.jobs.emulation import EMULATIONS
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
@@ -97,37 +101,49 @@ def reason(case: Case, target: Target) -> str | None:
     return (
         target.missing.get(workload.format)
         or _semantics_reason(workload)
-        or _switches_reason(workload.format, switches)
+        or _switches_reason(workload.format, switches, target)
+        or _range_reason(workload)
         or _library_reason(workload.format, Sizes.of(workload), target)
     )
 
 
 def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
     """Allocate and fill ``sets`` input sets; raises torch's own errors when memory runs out."""
-    workload = case.workload
+    workload, switches = case.workload, dict(case.switches)
     sizes, numerics = Sizes.of(workload), FORMATS[workload.format]
-    precision = precision_of(workload.format, dict(case.switches))
-    bind = _binder(workload.format, sizes, target, precision)
+    precision = precision_of(workload.format, switches)
+    emulator = _emulator(switches, sizes, target)
+    bind = _binder(workload.format, sizes, target, precision) if emulator is None else partial(emulator.bind, sizes.layout)
     input_sets = []
     for _ in range(sets):
         a = Operand.empty(sizes.a_shape, numerics.operand, target.device)
         b = Operand.empty(sizes.b_shape, numerics.operand, target.device)
         output = torch.empty(sizes.m, sizes.n, dtype=numerics.output, device=target.device)
         input_sets.append(InputSet((a, b), output, bind(a, b, output)))
-    kernel = TorchKernel(
-        input_sets,
-        Product(sizes.layout),
-        workload.distribution,
-        target.execution(workload.format),
-        precision,
-        {
-            **_description(workload.format, sizes, target),
-            "switches_without_effect": _idle_switches(dict(case.switches), target),
-        },
+    described = {
+        **_description(workload.format, sizes, target),
+        "switches_without_effect": _idle_switches(switches, target),
+        "check_cannot_see": list(BLIND_SPOTS.get(workload.distribution, ())),
+    }
+    parts = (input_sets, Product(sizes.layout), workload.distribution)
+    kernel = (
+        TorchKernel(*parts, target.execution(workload.format), precision, described)
+        if emulator is None
+        else EmulatedKernel(emulator, *parts, "emulated", precision, {**described, **_EMULATED_CALL})
     )
     kernel.refill(seed)
     kernel.poison()
     return kernel
+
+
+_EMULATED_CALL = {"call": "cublasGemmEx", "library": "cuBLAS"}
+
+
+def _emulator(switches: dict[str, Any], sizes: Sizes, target: Target) -> Emulator | None:
+    name = switches.get("emulation")
+    if name is None:
+        return None
+    return Emulator(str(name), (sizes.m, sizes.n, sizes.k), target.device, loaded_library("libcublas.so"))
 
 
 Bind = Callable[[Operand, Operand, torch.Tensor], Callable[[], Any]]
@@ -190,10 +206,32 @@ def _semantics_reason(workload: Workload) -> str | None:
     return None if scaling == "tensor" else f"{workload.format} with {scaling} scales is not offered, only tensor scales"
 
 
-def _switches_reason(format_name: str, switches: dict[str, Any]) -> str | None:
+def _switches_reason(format_name: str, switches: dict[str, Any], target: Target) -> str | None:
     if "tf32" in switches and format_name in ("fp32", "tf32") and bool(switches["tf32"]) != (format_name == "tf32"):
         return f"format {format_name} contradicts the switch tf32={switches['tf32']}"
-    return None
+    if "workspace_mib" in switches and target.kind == "cpu":
+        return "workspace_mib is given to cuBLAS; the libraries of a CPU take their own"
+    return _emulation_reason(format_name, str(switches["emulation"]), target) if "emulation" in switches else None
+
+
+def _emulation_reason(format_name: str, name: str, target: Target) -> str | None:
+    if name not in MODES:
+        return _unknown("emulation", name, MODES)
+    if EMULATIONS[name].format != format_name:
+        return f"emulation {name} computes {EMULATIONS[name].format}, not {format_name}"
+    return target.missing.get(f"{format_name} by {name}") or library_reason(name)
+
+
+def _range_reason(workload: Workload) -> str | None:
+    """Constant data adds up with K: past the largest number of the output no kernel can be right."""
+    numerics, k = FORMATS[workload.format], Sizes.of(workload).k
+    info = torch.finfo(numerics.output) if numerics.output.is_floating_point else torch.iinfo(numerics.output)
+    largest = largest_product(workload.distribution, numerics.operand)
+    if largest is None or k * largest <= info.max:
+        return None
+    return (
+        f"{workload.distribution} data over k={k} adds up to {k * largest:.4g}, above the {info.max:.4g} that the output holds"
+    )
 
 
 def _library_reason(format_name: str, sizes: Sizes, target: Target) -> str | None:
@@ -231,8 +269,13 @@ def _description(format_name: str, sizes: Sizes, target: Target) -> dict[str, An
 
 
 def _idle_switches(switches: dict[str, Any], target: Target) -> list[str]:
-    """Switches that allow what only tensor cores can do; a CPU always sums in the format's accumulator."""
-    return sorted(name for name, on in switches.items() if on and target.kind == "cpu")
+    """Switches that allow what this device's libraries have not: a CPU sums in the format's accumulator, and torch has only
+    one kernel for TunableOp to choose from anywhere but on ROCm.
+    """
+    idle = {name for name, on in switches.items() if on is True and target.kind == "cpu"}
+    if switches.get("tunable_op") and torch.version.hip is None:
+        idle.add("tunable_op")
+    return sorted(idle)
 
 
 def _library(format_name: str, target: Target) -> str:

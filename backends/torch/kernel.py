@@ -5,8 +5,9 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
+from backends.seeds import mixed_seed
 from backends.torch import check
-from backends.torch.data import Operand, mixed_seed
+from backends.torch.data import Operand
 from backends.torch.precision import Precision, enforce
 from suite.backend import Observed, Probe, Reference
 

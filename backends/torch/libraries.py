@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from backends.torch.overrides import Workspaces, workspaces
 from suite.backend import Fact
 
 
@@ -23,17 +24,28 @@ def torch_facts() -> dict[str, Fact]:
     }
 
 
-def cuda_facts() -> dict[str, Fact]:
-    """CUDA libraries as loaded into this process."""
+def cuda_facts(capability: tuple[int, int]) -> dict[str, Fact]:
+    """CUDA libraries as loaded into this process, and what they are given on a device of this compute capability."""
     cudnn = torch.backends.cudnn.version()
+    sizes, status = blas_workspaces(capability)
     return {
         "cuda_runtime": Fact.measured(str(torch.version.cuda)),
-        "cublas": _loaded("libcublas.so", _cublas_version),
-        "cublaslt": _loaded("libcublasLt.so", _cublaslt_version),
+        "cublas": _version_of("libcublas.so", _cublas_version),
+        "cublaslt": _version_of("libcublasLt.so", _cublaslt_version),
         "cudnn": Fact.measured(cudnn) if cudnn is not None else Fact.unavailable("torch has no cuDNN"),
         "blas_preferred": Fact.measured(str(torch.backends.cuda.preferred_blas_library()).rpartition(".")[2]),
+        "cublas_workspace_bytes": Fact(sizes.cublas_bytes, status),
+        "cublaslt_workspace_bytes": Fact(sizes.cublaslt_bytes, status),
         "tunable_op": Fact.measured(bool(torch.cuda.tunable.is_enabled())),
     }
+
+
+def blas_workspaces(capability: tuple[int, int]) -> tuple[Workspaces, str]:
+    """What torch gives cuBLAS and cuBLASLt, and how that is known: older versions cannot be asked."""
+    torchs = torch.backends.cuda
+    if hasattr(torchs, "cublas_workspace_size") and hasattr(torch._C, "_cuda_getCublasWorkspaceSize"):
+        return Workspaces(int(torchs.cublas_workspace_size()), int(torchs.cublaslt_workspace_size())), "measured"
+    return workspaces(capability), "declared"
 
 
 def _found(pattern: str, text: str, why_not: str) -> Fact:
@@ -48,15 +60,18 @@ def _package(name: str) -> Fact:
         return Fact.unavailable(f"{name} is not installed")
 
 
-def _loaded(library: str, read_version: Callable[[ctypes.CDLL], str], maps: Path = Path("/proc/self/maps")) -> Fact:
-    """Ask the copy of a library that is mapped into this process for its version."""
-    paths = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines() if f"/{library}" in line}
-    if not paths:
-        return Fact.unavailable(f"{library} is not loaded")
+def loaded_library(name: str, maps: Path = Path("/proc/self/maps")) -> ctypes.CDLL | None:
+    """The copy of a library that is mapped into this process; ``None`` where none is.  Raises ``OSError`` as loading does."""
+    paths = {line.split(maxsplit=5)[-1] for line in maps.read_text().splitlines() if f"/{name}" in line}
+    return ctypes.CDLL(min(paths)) if paths else None
+
+
+def _version_of(name: str, read_version: Callable[[ctypes.CDLL], str], maps: Path = Path("/proc/self/maps")) -> Fact:
     try:
-        return Fact.measured(read_version(ctypes.CDLL(min(paths))))
+        library = loaded_library(name, maps)
+        return Fact.unavailable(f"{name} is not loaded") if library is None else Fact.measured(read_version(library))
     except (OSError, AttributeError) as error:
-        return Fact.unavailable(f"{library}: {error}")
+        return Fact.unavailable(f"{name}: {error}")
 
 
 def _cublas_version(library: ctypes.CDLL) -> str:

@@ -1,26 +1,45 @@
 """The numerical switches of torch's matmuls, process-wide: set explicitly before a launch, never left to defaults."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
-SWITCHES = ("tf32", "fp8_fast_accum", "reduced_precision_reduction")
+# What a case may name.  ``emulation`` and ``workspace_mib`` are no settings of torch: see ``emulated`` and ``overrides``.
+SWITCHES = (
+    "tf32",
+    "fp8_fast_accum",
+    "reduced_precision_reduction",
+    "fp16_accumulation",
+    "tunable_op",
+    "emulation",
+    "workspace_mib",
+)
+# Builds of torch for a CPU have no TunableOp to be on or off.
+HAS_TUNABLE_OP = hasattr(torch._C, "_cuda_tunableop_enable")
+
+
+class NotInForce(RuntimeError):
+    """A switch was set, and the library says that something else is in force."""
 
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """Every switch that decides how a matmul rounds.
+    """Every switch of torch that decides how a matmul rounds or which kernel it picks.
 
     ``tf32`` lets fp32 matmuls use tensor cores with 10-bit mantissas; ``fp8_fast_accum`` sums fp8 products in the tensor
-    core's short accumulator; ``reduced_precision_reduction`` lets split-K partial sums of bf16 and fp16 be added in that type.
+    core's short accumulator; ``reduced_precision_reduction`` lets split-K partial sums of bf16 and fp16 be added in that type;
+    ``fp16_accumulation`` sums fp16 products in fp16; ``tunable_op`` has torch time the libraries' kernels on the first
+    launch and keep the fastest.
     """
 
     tf32: bool = False
     fp8_fast_accum: bool = False
     reduced_precision_reduction: bool = False
+    fp16_accumulation: bool = False
+    tunable_op: bool = False
 
     def to_json(self) -> dict[str, bool]:
         return asdict(self)
@@ -32,6 +51,8 @@ def precision_of(format_name: str, switches: Mapping[str, Any]) -> Precision:
         tf32=bool(switches.get("tf32", format_name == "tf32")),
         fp8_fast_accum=bool(switches.get("fp8_fast_accum", False)),
         reduced_precision_reduction=bool(switches.get("reduced_precision_reduction", False)),
+        fp16_accumulation=bool(switches.get("fp16_accumulation", False)),
+        tunable_op=bool(switches.get("tunable_op", False)),
     )
 
 
@@ -41,33 +62,41 @@ _in_force: Precision | None = None
 def enforce(precision: Precision) -> None:
     """Put switches in force for the launches that follow; costs one comparison when they already are.
 
-    Launches of several kernels may alternate in one process, so this is called before each.
+    Launches of several kernels may alternate in one process, so this is called before each.  Raises ``NotInForce`` where
+    torch reads back something else.
     """
     global _in_force
     if precision is not _in_force:
+        _in_force = None  # what fails halfway is not in force
         _apply(precision)
+        _confirm(precision)
         _in_force = precision
 
 
-@contextmanager
-def preserved() -> Iterator[None]:
-    """Give back the switches as they were found."""
-    global _in_force
+def in_force() -> dict[str, bool]:
+    """What torch says now, by the names of ``Precision``; fast accumulation is an argument of each call instead."""
     matmul = torch.backends.cuda.matmul
-    found = (
-        torch.get_float32_matmul_precision(),
-        matmul.allow_bf16_reduced_precision_reduction,
-        matmul.allow_fp16_reduced_precision_reduction,
-        matmul.allow_fp16_accumulation,
-    )
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(found[0])
-        matmul.allow_bf16_reduced_precision_reduction = found[1]
-        matmul.allow_fp16_reduced_precision_reduction = found[2]
-        matmul.allow_fp16_accumulation = found[3]
-        _in_force = None
+    return {
+        "tf32": matmul.fp32_precision == "tf32",
+        "reduced_precision_reduction": bool(matmul.allow_bf16_reduced_precision_reduction),
+        "reduced_precision_reduction of fp16": bool(matmul.allow_fp16_reduced_precision_reduction),
+        "fp16_accumulation": bool(matmul.allow_fp16_accumulation),
+        "tunable_op": HAS_TUNABLE_OP and torch.cuda.tunable.is_enabled(),
+    }
+
+
+def tune_in_memory() -> None:
+    """Have TunableOp start from nothing and leave nothing behind: a result that depends on a file found is no result.
+
+    It reads its file when it is first used and appends to it whatever it finds out, wherever the process was started.
+    """
+    if not HAS_TUNABLE_OP:
+        return
+    tunable = torch.cuda.tunable
+    tunable.set_filename(os.devnull, insert_device_ordinal=False)
+    tunable.record_untuned_enable(False)
+    if hasattr(tunable, "write_file_on_exit"):  # where torch writes once, at the end of the process
+        tunable.write_file_on_exit(False)
 
 
 def _apply(precision: Precision) -> None:
@@ -76,4 +105,17 @@ def _apply(precision: Precision) -> None:
     matmul = torch.backends.cuda.matmul
     matmul.allow_bf16_reduced_precision_reduction = precision.reduced_precision_reduction
     matmul.allow_fp16_reduced_precision_reduction = precision.reduced_precision_reduction
-    matmul.allow_fp16_accumulation = False
+    matmul.allow_fp16_accumulation = precision.fp16_accumulation
+    if HAS_TUNABLE_OP:
+        if precision.tunable_op:
+            tune_in_memory()
+            torch.cuda.tunable.tuning_enable(True)
+        torch.cuda.tunable.enable(precision.tunable_op)
+
+
+def _confirm(precision: Precision) -> None:
+    wanted = precision.to_json()
+    for name, value in in_force().items():
+        asked = wanted[name.partition(" ")[0]]
+        if value != asked and (HAS_TUNABLE_OP or name != "tunable_op"):
+            raise NotInForce(f"{name}={asked} was set and torch has {value} in force")

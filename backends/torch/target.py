@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple
 
 import torch
 
+from suite.jobs.emulation import EMULATIONS
+
 Execution = Literal["native", "emulated"]
 
 
@@ -33,7 +35,8 @@ class Target:
     """A device and how it executes each format.
 
     ``kind`` is torch's device type.  A format is native, or a key of ``emulated`` (how it is computed instead), or a
-    key of ``missing`` (why it cannot run).
+    key of ``missing`` (why it cannot run).  ``missing`` also has the emulations that a case may ask for and this device
+    does not offer, as ``fp32 by bf16x9``.
     """
 
     device: torch.device
@@ -56,6 +59,8 @@ def cpu_target(isa: tuple[str, ...]) -> Target:
     if not _any(isa, "avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8", "i8mm", "asimddp"):
         emulated["int8"] = wide.format("int8 dot-product")
     missing = {"tf32": "tf32 is a mode of NVIDIA tensor cores; a CPU computes fp32"}
+    for name, each in EMULATIONS.items():
+        missing[f"{each.format} by {name}"] = f"{each.format} by {name} is a mode of NVIDIA's cuBLAS, which a CPU has not"
     return Target(torch.device("cpu"), "cpu", emulated, missing)
 
 
@@ -72,6 +77,11 @@ def cuda_target(index: int, capability: tuple[int, int]) -> Target:
         missing["int8"] = f"int8 tensor cores need compute capability 7.5, this device has {version}"
     if capability < (8, 9):
         missing["fp8_e4m3"] = f"fp8 needs compute capability 8.9, this device has {version}"
+    # By the table under "Floating Point Emulation" in the cuBLAS documentation.
+    if capability not in ((10, 0), (10, 3)):
+        missing["fp32 by bf16x9"] = f"fp32 by bf16x9 needs compute capability 10.0 or 10.3, this device has {version}"
+    if capability < (8, 0):
+        missing["fp64 by int8"] = f"fp64 by int8 needs compute capability 8.0, this device has {version}"
     return Target(torch.device("cuda", index), "cuda", emulated, missing)
 
 

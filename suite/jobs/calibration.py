@@ -46,17 +46,17 @@ class CalibrationJob:
             yield Workload("calibration", "fp32", items({"op": op, "bytes": settings.bytes}))
         yield Workload("calibration", "fp32", items({"op": "empty", "bytes": 0}))
 
-    def switches(self, settings: CalibrationSettings, workload: Workload) -> Items:
+    def switches(self, settings: CalibrationSettings, workload: Workload) -> tuple[Items, ...]:
         """None apply."""
-        return ()
+        return ((),)
 
-    def work(self, workload: Workload) -> Work:
+    def work(self, workload: Workload, switches: Items = ()) -> Work:
         """Bytes read plus bytes written; no arithmetic is counted, so that the memory roof alone judges it."""
         if workload.param("op") == "empty":
             return Work(flops=0, compulsory_bytes=0, pipe=None)
         return Work(flops=0, compulsory_bytes=_elements(workload) * OPERANDS[workload.param("op")] * ELEMENT_BYTES, pipe=None)
 
-    def footprint(self, workload: Workload) -> Footprint:
+    def footprint(self, workload: Workload, switches: Items = ()) -> Footprint:
         """The working set once; the reference looks at samples of it."""
         total = self.work(workload).compulsory_bytes
         written = 0 if workload.param("op") in ("read", "empty") else _elements(workload) * ELEMENT_BYTES

@@ -1,12 +1,15 @@
 """Matrix products: C[m, n] = A[m, k] B[k, n], in every format a device multiplies in."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cache
+from itertools import product
+from typing import Any, NamedTuple
 
-from suite.case import Items, Workload, items
+from suite.case import Items, Scalar, Workload, items
 from suite.errors import UsageError, nearest
+from suite.jobs.emulation import EMULATIONS, NATIVE, workspace_bytes
 from suite.jobs.shapes import LARGEST_SIZE, Shape, model_shapes, parse_shape
 from suite.settings import JobSettings
 from suite.work import Footprint, Work
@@ -46,6 +49,9 @@ DISTRIBUTIONS = ("normal", "uniform", "integer", "zeros", "constant", "outliers"
 # to add an error of 0.9e-3 at K = 2048, 2.1e-3 at 8192, 3.1e-3 at 16384 and 6.3e-3 at 53248: up to 2.7e-5 sqrt(K).
 FP8_ACCUMULATE_ROUNDOFF = 2.0**-14
 FP8_PROMOTED_TERMS = 128
+# Summing k random terms with a rounding to fp16 after each moves the sum by 2^-11 sqrt(k / 12) of its own size; tensor cores
+# round after several terms, to the nearest (Fasi and others, 2021, "Numerical behavior of NVIDIA tensor cores").
+FP16_ACCUMULATE_ROUNDOFF = 0.5 * 2.0**-11
 SCRATCH_BYTES = 256 * 2**20  # data and references go by blocks of at most 64 MiB
 
 
@@ -55,6 +61,12 @@ class GemmSettings(JobSettings):
 
     ``shapes`` are ``MxNxK``; ``models`` with ``m`` (tokens) add the projections of named models.  ``layouts``: ``nt``
     keeps B as a Linear layer stores its weight (n x k), ``nn`` as k x n, ``tn`` additionally transposes A.
+
+    The switches are one value or a list of them, and apply to the formats whose result or speed they can change:
+    ``fp8_fast_accum`` sums fp8 products in the tensor core's short accumulator; ``reduced_precision_reduction`` lets split-K
+    sums of bf16 and fp16 be added in that type, ``fp16_accumulation`` all sums of fp16; ``emulation`` computes fp32 by
+    ``bf16x9`` or fp64 by ``int8``; ``tunable_op`` has torch try the libraries' kernels and keep the fastest;
+    ``workspace_mib`` is what cuBLAS may use beside the operands (null: torch's own choice for the device).
     """
 
     name: str = "gemm"
@@ -65,15 +77,45 @@ class GemmSettings(JobSettings):
     layouts: list[str] = field(default_factory=lambda: ["nt"])
     distributions: list[str] = field(default_factory=lambda: ["normal"])
     implementations: list[str] = field(default_factory=lambda: ["library"])
-    fp8_fast_accum: bool = True
-    reduced_precision_reduction: bool = True
+    fp8_fast_accum: Any = True
+    reduced_precision_reduction: Any = True
+    fp16_accumulation: Any = False
+    emulation: Any = NATIVE
+    tunable_op: Any = False
+    workspace_mib: Any = None
+
+
+class Switch(NamedTuple):
+    """A switch of ``GemmSettings``: the formats it applies to, and the values it takes (none: a number of MiB, or null)."""
+
+    formats: tuple[str, ...]
+    values: tuple[Scalar, ...] = (True, False)
+
+
+SWITCHES = {
+    "fp8_fast_accum": Switch(("fp8_e4m3",)),
+    "reduced_precision_reduction": Switch(("bf16", "fp16")),
+    "fp16_accumulation": Switch(("fp16",)),
+    "emulation": Switch(tuple(each.format for each in EMULATIONS.values()), (NATIVE, *EMULATIONS)),
+    "tunable_op": Switch(tuple(name for name in FORMATS if name != "int8")),
+    "workspace_mib": Switch(tuple(FORMATS), ()),
+}
+# A case that does not name one of these has it off: a switch that comes later gives no stored case another key.
+LEFT_OUT_WHEN_OFF: dict[str, Scalar | None] = {
+    "fp16_accumulation": False,
+    "emulation": NATIVE,
+    "tunable_op": False,
+    "workspace_mib": None,
+}
+TORCHS_OWN = ("tunable_op", "workspace_mib")  # an emulated product does not go through torch
+LARGEST_WORKSPACE_MIB = 1 << 20
 
 
 class GemmJob:
     """See ``suite.jobs.job.Job``."""
 
     name = "gemm"
-    method_version = 1
+    method_version = 2  # 2: data with outliers has them at 32 times, not 64
     settings_type = GemmSettings
     formats = tuple(FORMATS)
     implementations = ("library",)
@@ -92,6 +134,10 @@ class GemmJob:
                     raise UsageError(f"unknown {axis[:-1]} '{given}' in jobs.gemm.{axis}{nearest(str(given), valid)}")
             if not getattr(settings, axis):
                 raise UsageError(f"jobs.gemm.{axis} is empty; name at least one of {', '.join(valid)}")
+        for name in SWITCHES:
+            _check_switch(name, _asked(settings, name))
+        if not settings.m:  # it would silently leave every model out
+            raise UsageError("jobs.gemm.m is empty; name tokens for the models, such as [1,16,4096]")
         for m in settings.m:  # wrong also where no model is named yet
             if not 1 <= m <= LARGEST_SIZE:
                 raise UsageError(f"jobs.gemm.m has {m}; tokens go from 1 to {LARGEST_SIZE}")
@@ -108,34 +154,32 @@ class GemmJob:
                     for distribution in dict.fromkeys(settings.distributions):
                         yield Workload("gemm", format_name, params, distribution, semantics)
 
-    def switches(self, settings: GemmSettings, workload: Workload) -> Items:
-        """Only what can change this format's result or speed is set, so that keys do not split needlessly."""
-        if workload.format in ("fp32", "tf32"):
-            return items({"tf32": workload.format == "tf32"})
-        if workload.format in ("bf16", "fp16"):
-            return items({"reduced_precision_reduction": settings.reduced_precision_reduction})
-        if workload.format == "fp8_e4m3":
-            return items({"fp8_fast_accum": settings.fp8_fast_accum})
-        return ()
+    def switches(self, settings: GemmSettings, workload: Workload) -> tuple[Items, ...]:
+        """Every combination of what applies to this format: a key splits where result or speed can, and nowhere else."""
+        return _combinations(workload.format, tuple(tuple(_asked(settings, name)) for name in SWITCHES))
 
-    def work(self, workload: Workload) -> Work:
-        """2mnk operations; each operand once."""
+    def work(self, workload: Workload, switches: Items = ()) -> Work:
+        """2mnk operations, each operand once; an emulated format's pipe is the one that multiplies."""
         shape, fmt = _shape(workload), FORMATS[workload.format]
         inputs = (shape.m * shape.k + shape.k * shape.n) * fmt.input_bytes + fmt.scales_bytes
+        emulation = dict(switches).get("emulation")
         return Work(
             flops=2 * shape.m * shape.n * shape.k,
             compulsory_bytes=inputs + shape.m * shape.n * fmt.output_bytes,
-            pipe=fmt.pipe,
+            pipe=EMULATIONS[str(emulation)].pipe if emulation else fmt.pipe,
         )
 
-    def footprint(self, workload: Workload) -> Footprint:
-        """Scratch covers blocks of the reference and of drawn data; emulating fp8 takes bf16 copies of both operands."""
+    def footprint(self, workload: Workload, switches: Items = ()) -> Footprint:
+        """Scratch covers blocks of the reference and of drawn data, and an emulation's workspace; on a device without fp8
+        bf16 copies of both operands come on top.
+        """
         shape, fmt = _shape(workload), FORMATS[workload.format]
         wide_bytes = 2 * (shape.m * shape.k + shape.k * shape.n) if fmt.pipe == "fp8" else 0
+        emulation = dict(switches).get("emulation")
         return Footprint(
             input_bytes=(shape.m * shape.k + shape.k * shape.n) * fmt.input_bytes + fmt.scales_bytes,
             output_bytes=shape.m * shape.n * fmt.output_bytes,
-            scratch_bytes=SCRATCH_BYTES,
+            scratch_bytes=SCRATCH_BYTES + (workspace_bytes(str(emulation), *shape) if emulation else 0),
             emulation_bytes=wide_bytes,
         )
 
@@ -143,18 +187,21 @@ class GemmJob:
         """Twice the rounding of the output, plus what accumulating ``k`` terms adds.
 
         Rounding errors of a sum of k terms grow as sqrt(k) for a random walk; four standard deviations are allowed.
-        Integers are exact.  Splits of K that are summed in the output's format add one more rounding.
+        Integers are exact.  Splits of K that are summed in the output's format add one more rounding.  An emulation keeps
+        the accuracy of its format, so it is held to the same.
         """
-        fmt, k = FORMATS[workload.format], workload.param("k")
+        fmt, k, on = FORMATS[workload.format], workload.param("k"), dict(switches)
         if fmt.accumulate == "int32":
             return 0.0
         if fmt.operand_roundoff:
             return 2 * fmt.operand_roundoff
-        roundings = 3.0 if dict(switches).get("reduced_precision_reduction") else 2.0
+        roundings = 3.0 if on.get("reduced_precision_reduction") else 2.0
         accumulate = 4 * (2.0**-53 if fmt.accumulate == "fp64" else 2.0**-24) * math.sqrt(k)
         if fmt.pipe == "fp8":
-            terms = k if dict(switches).get("fp8_fast_accum") else min(k, FP8_PROMOTED_TERMS)
+            terms = k if on.get("fp8_fast_accum") else min(k, FP8_PROMOTED_TERMS)
             accumulate += FP8_ACCUMULATE_ROUNDOFF * math.sqrt(terms)
+        if on.get("fp16_accumulation"):
+            accumulate += FP16_ACCUMULATE_ROUNDOFF * math.sqrt(k)
         return roundings * fmt.roundoff + accumulate
 
 
@@ -173,3 +220,64 @@ def _semantics(format_name: str) -> Items:
     fmt = FORMATS[format_name]
     scaling = {"scaling": "tensor"} if fmt.scales_bytes else {}
     return items({"accumulate": fmt.accumulate, **scaling})
+
+
+def _asked(settings: GemmSettings, name: str) -> list[Any]:
+    """What a switch is set to, as a list."""
+    given = getattr(settings, name)
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _check_switch(name: str, given: list[Any]) -> None:
+    """Refuse an empty list and values that the switch does not have."""
+    where, values = f"jobs.gemm.{name}", SWITCHES[name].values
+    if not given:
+        raise UsageError(f"{where} is empty; leave it out for the default")
+    for value in given:
+        if values == (True, False) and not isinstance(value, bool):
+            raise UsageError(f"{where}={_written(value)} is neither true nor false")
+        if NATIVE in values and value not in values:
+            raise UsageError(f"unknown emulation '{_written(value)}' in {where}{nearest(str(value), map(str, values))}")
+        if not values and not (value is None or (_whole(value) and 1 <= value <= LARGEST_WORKSPACE_MIB)):
+            raise UsageError(
+                f"{where}={_written(value)} is not a whole number of MiB from 1 to {LARGEST_WORKSPACE_MIB}; "
+                "null leaves the choice to torch"
+            )
+
+
+@cache
+def _combinations(format_name: str, given: tuple[tuple[Any, ...], ...]) -> tuple[Items, ...]:
+    """The same for every workload of a format: a plan of thousands asks once for each."""
+    asked = {name: each for name, each in zip(SWITCHES, given, strict=True) if format_name in SWITCHES[name].formats}
+    axes = {name: _values(each, name, format_name) for name, each in asked.items()}
+    chosen = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
+    tf32 = {"tf32": format_name == "tf32"} if format_name in ("fp32", "tf32") else {}
+    return tuple(dict.fromkeys(items({**tf32, **_recorded(each)}) for each in chosen))
+
+
+def _values(given: Sequence[Any], name: str, format_name: str) -> list[Any]:
+    """The values of a switch that mean something for a format, without repeats."""
+    values = list(dict.fromkeys(given))
+    if name != "emulation":
+        return values
+    fitting = [value for value in values if value == NATIVE or EMULATIONS[value].format == format_name]
+    return fitting or [NATIVE]
+
+
+def _recorded(switches: Mapping[str, Any]) -> dict[str, Scalar]:
+    """The switches that stand in a case."""
+    emulated = switches.get("emulation", NATIVE) != NATIVE
+    return {
+        name: value
+        for name, value in switches.items()
+        if not (name in LEFT_OUT_WHEN_OFF and value == LEFT_OUT_WHEN_OFF[name]) and not (emulated and name in TORCHS_OWN)
+    }
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _written(value: Any) -> str:
+    """A value as YAML has it and not Python."""
+    return {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else str(value)

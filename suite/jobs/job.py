@@ -36,13 +36,15 @@ class Job(Protocol):
         """Expand the axes, in a fixed order and without repeats."""
         ...
 
-    def switches(self, settings: Any, workload: Workload) -> Items:
-        """The precision and library switches that are set explicitly for this workload."""
+    def switches(self, settings: Any, workload: Workload) -> tuple[Items, ...]:
+        """The sets of precision and library switches to measure this workload with: at least one, without repeats."""
         ...
 
-    def work(self, workload: Workload) -> Work: ...
+    def work(self, workload: Workload, switches: Items = ()) -> Work:
+        """``pipe`` is the one that executes with these switches."""
+        ...
 
-    def footprint(self, workload: Workload) -> Footprint: ...
+    def footprint(self, workload: Workload, switches: Items = ()) -> Footprint: ...
 
     def tolerance(self, workload: Workload, switches: Items) -> float:
         """Largest acceptable norm(out - ref) / norm(ref); 0 where the result must be exact."""

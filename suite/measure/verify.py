@@ -52,7 +52,7 @@ def compare(kernel: Kernel, probes: Sequence[Probe], references: Sequence[Refere
     return next((result for result in results if not result.passed), max(results, key=lambda r: r.error_rel or 0.0))
 
 
-def judge(observed: Observed, reference: Reference, tolerance: float, columns: int = 1) -> Check:
+def judge(observed: Observed, reference: Reference, tolerance: float, columns: int) -> Check:
     """Decide one probe of an output of ``columns``.  NaN and infinities fail, as does any element that was never written."""
     if observed.unwritten or observed.nonfinite:
         reason = f"{observed.unwritten} elements never written, {observed.nonfinite} NaN or infinite"

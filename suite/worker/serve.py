@@ -154,19 +154,24 @@ def caught(action: Callable[[], None], classify: Callable[[BaseException], Failu
     """
     try:
         action()
+        return None
     except ConnectionClosed:
         raise
     except Exception as error:
         traceback.print_exc()
-        return _classified(error, classify)
-    return None
+        raised = error
+    return _meaning(raised, classify)
 
 
-def _classified(error: Exception, classify: Callable[[BaseException], Failure]) -> Failure:
+def _meaning(error: Exception, classify: Callable[[BaseException], Failure]) -> Failure:
     """Ask what an exception means; where asking fails too nobody can say whether the process can go on, and it leaves."""
-    try:
-        failure = classify(error)
-        return failure._replace(reason=one_line(failure.reason))
-    except Exception:
-        traceback.print_exc()
+    if classify is describe:
         return describe(error)
+    answers: list[Failure] = []
+
+    def ask() -> None:
+        failure = classify(error)
+        answers.append(failure._replace(reason=one_line(failure.reason)))
+
+    caught(ask, describe)
+    return answers[0] if answers else describe(error)

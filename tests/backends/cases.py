@@ -36,7 +36,7 @@ def gemm_case(
     params = items({"m": m, "n": n, "k": k, "layout": layout})
     workload = Workload("gemm", format_name, params, distribution, items(semantics or {}))
     job = GemmJob()
-    planned = job.switches(job.settings_type(), workload)
+    planned, *_ = job.switches(job.settings_type(), workload)
     return Case(workload, "library", backend, regime, planned if switches is None else items(switches))
 
 

@@ -1,6 +1,7 @@
 """A stand-in for ``torch.cuda`` with a scripted clock: enough for the samplers' order of events to be tested anywhere.
 
 A stream is a list of operations that take device time in order.  The host's own time passes only when it is told to.
+Until ``elsewhere_s`` another stream keeps the device busy, and a kernel takes twice as long.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +17,8 @@ class FakeCuda:
     def __init__(self, *, external: bool = True, capturable: bool = True, host_s: float = 0.0) -> None:
         self.external, self.capturable, self.host_s = external, capturable, host_s
         self.device_s = 0.0
+        self.elsewhere_s = 0.0
+        self.spins = 0
         self.now_s = 0.0
         self.capturing: list[Callable[[], None]] | None = None
         self.graphs_captured = 0
@@ -72,7 +75,7 @@ class FakeCuda:
 
     def kernel(self, set_index: int, seconds: float) -> None:
         def work() -> None:
-            self.device_s += seconds
+            self.device_s += 2 * seconds if self.device_s < self.elsewhere_s else seconds
             self.launched.append(set_index)
 
         if self.capturing is not None and not self.capturable:
@@ -107,9 +110,11 @@ class FakeCuda:
         return (0, 1)
 
     def synchronize(self) -> None:
-        self.now_s = max(self.now_s, self.device_s)
+        self.now_s = max(self.now_s, self.device_s, self.elsewhere_s)
 
     def _sleep(self, cycles: int) -> None:
+        self.spins += 1
+
         def spin() -> None:
             self.device_s += cycles / SPIN_HZ
 

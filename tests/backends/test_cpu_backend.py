@@ -1,12 +1,14 @@
 """The CPU backend as the worker sees it."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 from backends.cpu import CpuBackend
+from backends.host import cpuinfo
 from suite.backend import DeviceInfo
 from suite.case import Regime
 from suite.errors import DeviceNotFound, UsageError
@@ -45,6 +47,7 @@ def test_threads_are_set_and_recorded() -> None:
         ({"threads": 0}, "threads=0"),
         ({"threads": True}, "threads=True"),
         ({"flush_factor": -1}, "flush_factor=-1"),
+        ({"flush_factor": 1.9}, "flush_factor=1.9 would leave data in the cache .* at least 2"),
         ({"telemetry_period_s": "fast"}, "telemetry_period_s='fast'"),
     ],
 )
@@ -58,8 +61,16 @@ def test_there_is_one_cpu() -> None:
         CpuBackend().select(1)
 
 
-def test_a_case_from_start_to_end() -> None:
-    backend = CpuBackend({"threads": 1, "flush_factor": 0.05})
+@pytest.fixture
+def small_cache(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A machine whose last-level cache is 1 MiB: to flush the host's own takes longer than all else here."""
+    found = replace(cpuinfo.processors(), llc_bytes=1 << 20)
+    monkeypatch.setattr(cpuinfo, "processors", lambda: found)
+    return 1 << 20
+
+
+def test_a_case_from_start_to_end(small_cache: int) -> None:
+    backend = CpuBackend({"threads": 1})
     backend.select(0)
     assert backend.evidence is Evidence.MEASURED
     case = gemm_case("bf16", 64, 48, 80, regime=COLD)
@@ -72,7 +83,7 @@ def test_a_case_from_start_to_end() -> None:
     assert verdict(kernel, case).passed
     sampler = backend.sampler(kernel, case, 0.001)
     assert len(sampler.sample(4)) == 4
-    assert sampler.details["flush_bytes"] > 0
+    assert sampler.details["flush_bytes"] >= 2 * small_cache
     telemetry = backend.telemetry()
     telemetry.start()
     channels = telemetry.stop()
@@ -80,8 +91,8 @@ def test_a_case_from_start_to_end() -> None:
 
 
 @pytest.mark.parametrize("regime", [COLD, WARM, CALL], ids=lambda regime: regime.label)
-def test_the_measuring_spine_takes_it(regime: Regime) -> None:
-    backend = CpuBackend({"threads": 1, "flush_factor": 0.02})
+def test_the_measuring_spine_takes_it(small_cache: int, regime: Regime) -> None:
+    backend = CpuBackend({"threads": 1})
     backend.select(0)
     case = gemm_case("int8", 64, 64, 64, regime=regime)
     settings = MeasureSettings(min_time_s=0.01, max_time_s=0.2, steady_timeout_s=0.05, steady_window_s=0.02)
@@ -94,8 +105,8 @@ def test_the_measuring_spine_takes_it(regime: Regime) -> None:
     assert json.dumps(measurement.to_json())
 
 
-def test_a_second_flush_buffer_is_not_made() -> None:
-    backend = CpuBackend({"threads": 1, "flush_factor": 0.01})
+def test_a_second_flush_buffer_is_not_made(small_cache: int) -> None:
+    backend = CpuBackend({"threads": 1})
     backend.select(0)
     case = gemm_case("fp32", 8, 8, 8)
     made = []
@@ -103,3 +114,10 @@ def test_a_second_flush_buffer_is_not_made() -> None:
         backend.sampler(backend.prepare(case, 1, seed=1), case, 0.001).sample(1)
         made.append(backend._flush)
     assert made[0] is made[1]
+
+
+@pytest.mark.parametrize("factor", [2.0, 4.0])
+def test_a_flush_is_as_many_caches_as_asked(small_cache: int, factor: float) -> None:
+    backend = CpuBackend({"threads": 1, "flush_factor": factor})
+    backend.select(0)
+    assert factor * small_cache <= backend._flush.size_bytes < (factor + 0.5) * small_cache

@@ -109,6 +109,59 @@ def test_a_spin_that_ends_too_early_is_made_longer_and_the_batch_taken_again() -
     assert sampler.details["hidden"]
 
 
+def test_work_of_another_stream_is_in_no_sample() -> None:
+    cuda = FakeCuda()
+    sampler = SpinSampler(FakeKernel(cuda, sets=1, seconds=3e-6), 1, None, cuda=cuda)
+    cuda.elsewhere_s = cuda.now_s + 1.0
+    assert list(sampler.sample(BATCH + 1)) == pytest.approx([3000] * (BATCH + 1))
+
+
+class LazyKernel(FakeKernel):
+    """Waits for the device the first time each set is launched, as a kernel does that is loaded only then."""
+
+    def __init__(self, cuda: FakeCuda, sets: int, seconds: float) -> None:
+        super().__init__(cuda, sets, seconds)
+        self.loaded_behind: dict[int, int] = {}
+
+    def enqueue(self, set_index: int) -> None:
+        if set_index not in self.loaded_behind:
+            self.loaded_behind[set_index] = self._cuda.spins
+            self._cuda.synchronize()
+        super().enqueue(set_index)
+
+
+def test_every_kernel_is_loaded_before_the_first_spin() -> None:
+    cuda = FakeCuda()
+    kernel = LazyKernel(cuda, sets=3, seconds=3e-6)
+    flush = LazyKernel(cuda, sets=1, seconds=1e-6)
+    SpinSampler(kernel, 3, CallingFlush(flush), cuda=cuda).sample(7)
+    assert kernel.loaded_behind == {0: 0, 1: 0, 2: 0}
+    assert flush.loaded_behind == {0: 0}
+
+
+class CallingFlush:
+    size_bytes = 1 << 20
+
+    def __init__(self, kernel: FakeKernel) -> None:
+        self._kernel = kernel
+
+    def __call__(self) -> None:
+        self._kernel.enqueue(0)
+
+
+def test_a_kernel_that_is_loaded_behind_a_spin_costs_a_batch_and_stands_in_none() -> None:
+    """The spin ends by itself: the batch is late, not stuck, and is taken again."""
+    cuda = FakeCuda()
+    kernel = LazyKernel(cuda, sets=1, seconds=3e-6)
+    sampler = SpinSampler(kernel, 1, None, cuda=cuda)
+    kernel.loaded_behind.clear()
+    spins = cuda.spins
+    assert list(sampler.sample(5)) == pytest.approx([3000] * 5)
+    assert kernel.loaded_behind == {0: spins + 1}
+    assert cuda.spins == spins + 2
+    assert sampler.details["hidden"]
+
+
 def test_samples_come_in_the_number_asked_for() -> None:
     cuda = FakeCuda()
     sampler = SpinSampler(FakeKernel(cuda, sets=1, seconds=3e-6), 1, None, cuda=cuda)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from backends.distributions import CONSTANT, INT8_FACTOR, OUTLIER_FACTOR
 from backends.torch import data, jobs
 from backends.torch.data import DISTRIBUTIONS, Operand
 from tests.backends.cases import CPU_FORMATS, addresses, any_cpu, gemm_case
@@ -31,14 +32,41 @@ def test_the_shapes_of_distributions(dtype: torch.dtype) -> None:
     # An fp8 scale is the nearest float32 to 1/448: what it carries is off by its rounding.
     assert set(numbers(filled(dtype, "integer")).round(decimals=6).tolist()) == {-1.0, 0.0, 1.0}
     assert set(numbers(filled(dtype, "zeros")).tolist()) == {0.0}
-    assert set(numbers(filled(dtype, "constant")).round(decimals=6).tolist()) == {data.CONSTANT}
+    assert set(numbers(filled(dtype, "constant")).round(decimals=6).tolist()) == {CONSTANT}
 
 
-def test_outliers_are_few_and_far() -> None:
-    values = numbers(filled(torch.float32, "outliers", count=400_000)).abs()
-    far = (values > 10).sum().item() / len(values)
-    assert 0.0006 < far < 0.0011  # one in 1024, of which about one in eight is small by chance
-    assert values[values <= 10].std() < 1.0
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.float8_e4m3fn, torch.int8], ids=str)
+def test_outliers_are_few_and_far(dtype: torch.dtype) -> None:
+    values = numbers(filled(dtype, "outliers", count=400_000)).abs()
+    unit = INT8_FACTOR["outliers"] if dtype == torch.int8 else 1.0
+    far = (values > 10 * unit).sum().item() / len(values)
+    assert 0.0005 < far < 0.0010  # one in 1024, of which one in four is under 10 by chance
+    assert values[values <= 10 * unit].std() < 1.1 * unit
+
+
+def test_two_outliers_that_meet_fit_into_fp16() -> None:
+    """The product of two normal numbers passes 40 once in 10^18, and both are outliers once in 2^20."""
+    assert torch.finfo(torch.float16).max > 40 * OUTLIER_FACTOR**2
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.float8_e4m3fn, torch.int8], ids=str)
+def test_integers_come_in_equal_shares(dtype: torch.dtype) -> None:
+    values = numbers(filled(dtype, "integer", count=90_000)).round(decimals=6)
+    for number in (-1.0, 0.0, 1.0):
+        assert (values == number).double().mean() == pytest.approx(1 / 3, abs=0.01)
+
+
+@pytest.mark.parametrize("distribution", ["normal", "uniform"])
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.float8_e4m3fn, torch.int8], ids=str)
+def test_halves_and_tails_are_as_they_should(dtype: torch.dtype, distribution: str) -> None:
+    """Shares beyond one standard deviation, which mean and deviation alone would not tell from each other."""
+    values = numbers(filled(dtype, distribution, count=90_000))
+    scaled = values / (INT8_FACTOR[distribution] if dtype == torch.int8 else 1.0)
+    deviation = {"normal": 1.0, "uniform": 3**-0.5}[distribution]
+    beyond = (scaled.abs() > deviation).double().mean()
+    expected = {"normal": 0.3173, "uniform": 1 - 3**-0.5}[distribution]
+    assert beyond == pytest.approx(expected, abs=0.04)  # fp8 has steps of an eighth there
+    assert (scaled > 0).double().mean() == pytest.approx(0.5, abs=0.02)
 
 
 def test_int8_uses_its_range_without_the_number_that_has_no_negative() -> None:

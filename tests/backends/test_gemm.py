@@ -66,8 +66,28 @@ def test_the_description_is_json_and_names_what_ran() -> None:
     described = jobs.prepare(gemm_case("fp8_e4m3", 16, 16, 16), any_cpu(), 1, seed=3).describe()
     assert json.loads(json.dumps(described)) == described
     assert described["call"] == "torch.addmm on bf16 copies"
-    assert described["precision"] == {"tf32": False, "fp8_fast_accum": True, "reduced_precision_reduction": False}
+    assert [name for name, on in described["precision"].items() if on] == ["fp8_fast_accum"]
     assert described["switches_without_effect"] == ["fp8_fast_accum"]
+
+
+def test_constant_data_is_taken_as_far_as_the_output_holds_it() -> None:
+    for name, k in (("fp16", 262016), ("int8", 133_000), ("bf16", 2**30), ("fp64", 2**30)):
+        assert jobs.reason(gemm_case(name, 8, 8, k, distribution="constant"), any_cpu()) is None
+    assert jobs.reason(gemm_case("fp16", 8, 8, 2**30), any_cpu()) is None
+
+
+@pytest.mark.parametrize(
+    ("format_name", "switches"),
+    [
+        ("fp16", {"fp16_accumulation": True, "reduced_precision_reduction": True}),
+        ("bf16", {"reduced_precision_reduction": True, "tunable_op": True}),
+        ("fp8_e4m3", {"fp8_fast_accum": True}),
+    ],
+)
+def test_switches_that_a_cpu_cannot_follow_are_named(format_name: str, switches: dict[str, bool]) -> None:
+    case = gemm_case(format_name, 16, 16, 16, switches=switches)
+    assert jobs.reason(case, any_cpu()) is None
+    assert jobs.prepare(case, any_cpu(), 1, seed=3).describe()["switches_without_effect"] == sorted(switches)
 
 
 def test_execution_follows_the_instruction_set() -> None:
@@ -89,6 +109,11 @@ HOPPER = cuda_target(0, (9, 0))
         (gemm_case("fp32", 8, 8, 8, layout="ntt"), any_cpu(), "layout 'ntt'"),
         (gemm_case("fp32", 8, 8, 8, distribution="norml"), any_cpu(), "did you mean 'normal'"),
         (gemm_case("fp32", 8, 8, 8, switches={"tf23": True}), any_cpu(), "did you mean 'tf32'"),
+        (gemm_case("fp32", 8, 8, 8, switches={"emulation": "bf16x9"}), any_cpu(), "which a CPU has not"),
+        (gemm_case("fp64", 8, 8, 8, switches={"emulation": "int8"}), any_cpu(), "which a CPU has not"),
+        (gemm_case("fp64", 8, 8, 8, switches={"workspace_mib": 64}), any_cpu(), "libraries of a CPU take their own"),
+        (gemm_case("fp16", 8, 8, 2**18, distribution="constant"), any_cpu(), "k=262144 adds up to 6.554e+04"),
+        (gemm_case("int8", 8, 8, 2**18, distribution="constant"), any_cpu(), "above the 2.147e+09 that the output holds"),
         (gemm_case("fp32", 8, 8, 8, switches={"tf32": True}), HOPPER, "contradicts the switch tf32=True"),
         (gemm_case("tf32", 8, 8, 8, switches={"tf32": False}), HOPPER, "contradicts the switch tf32=False"),
         (gemm_case("fp16", 8, 8, 8, semantics={"accumulate": "fp16"}), any_cpu(), "not in fp16"),

@@ -41,7 +41,7 @@ def sampler_over(recorder: Recorder, plan: LaunchPlan, *, flush: bool) -> HostSa
 def test_cold_flushes_once_for_a_turn_over_the_sets() -> None:
     recorder = Recorder(sets=2)
     sampler_over(recorder, LaunchPlan(1, 2, 2), flush=True).sample(3)
-    assert recorder.events == ["flush", "wait", "0", "wait", "1", "wait", "flush", "wait", "0", "wait"]
+    assert recorder.events == ["wait", "flush", "wait", "0", "wait", "1", "wait", "flush", "wait", "0", "wait"]
 
 
 def test_cold_goes_on_in_the_rotation_and_flushes_before_a_set_comes_again() -> None:
@@ -50,16 +50,46 @@ def test_cold_goes_on_in_the_rotation_and_flushes_before_a_set_comes_again() -> 
     sampler.sample(1)
     recorder.events.clear()
     sampler.sample(1)
-    assert recorder.events == ["1", "wait"]  # untouched since the flush before set 0
+    assert recorder.events == ["wait", "1", "wait"]  # untouched since the flush before set 0
     recorder.events.clear()
     sampler.sample(1)
-    assert recorder.events == ["flush", "wait", "0", "wait"]
+    assert recorder.events == ["wait", "flush", "wait", "0", "wait"]
+
+
+def test_after_a_replay_nothing_is_taken_to_be_cold() -> None:
+    """A check has just been through every set: the one that comes next in the rotation lies in the cache."""
+    recorder = Recorder(sets=2)
+    sampler = sampler_over(recorder, LaunchPlan(1, 2, 2), flush=True)
+    sampler.sample(1)
+    sampler.replay()
+    recorder.events.clear()
+    sampler.sample(1)
+    assert recorder.events == ["wait", "flush", "wait", "0", "wait"]
+
+
+def test_what_was_enqueued_before_is_in_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reading of the device's clock, say, which telemetry enqueues right before: 1 s of it, and 5 ns a launch."""
+    now_ns, queued_ns = [0], [0]
+
+    class Device(Recorder):
+        def enqueue(self, set_index: int) -> None:
+            queued_ns[0] += 5
+
+    def wait() -> None:
+        now_ns[0] += queued_ns[0]
+        queued_ns[0] = 0
+
+    monkeypatch.setattr(host_sampler, "clock_resolution_s", lambda: 1e-9)
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: now_ns[0])
+    sampler = HostSampler(Device(sets=1), LaunchPlan(1, 1, 1), wait)
+    queued_ns[0] += 10**9
+    assert sampler.sample(3) == [5, 5, 5]
 
 
 def test_warm_groups_launches_of_one_set() -> None:
     recorder = Recorder(sets=1)
     sampler_over(recorder, LaunchPlan(3, 1, 1), flush=False).sample(2)
-    assert recorder.events == ["0", "0", "0", "wait"] * 2
+    assert recorder.events == ["wait", *["0", "0", "0", "wait"] * 2]
 
 
 def test_a_replay_covers_sets_that_were_not_timed() -> None:

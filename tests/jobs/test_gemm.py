@@ -1,6 +1,10 @@
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from suite.errors import UsageError
+from suite.jobs.emulation import workspace_bytes
 from suite.jobs.gemm import FORMATS, GemmJob, GemmSettings
 from suite.jobs.shapes import MODEL_PROJECTIONS, model_shapes, parse_shape
 
@@ -10,6 +14,17 @@ JOB = GemmJob()
 def only(**settings):
     (workload,) = JOB.workloads(GemmSettings(**settings))
     return workload
+
+
+def switches(name, **settings):
+    """What a format is measured with."""
+    return [dict(each) for each in JOB.switches(GemmSettings(**settings), only(formats=[name], shapes=["64x64x64"]))]
+
+
+def tolerance(name, k=16384, **settings):
+    workload = only(formats=[name], shapes=[f"4096x4096x{k}"])
+    (chosen,) = JOB.switches(GemmSettings(**settings), workload)
+    return JOB.tolerance(workload, chosen)
 
 
 def test_work_counts_each_operand_once():
@@ -47,16 +62,47 @@ def test_models_expand_with_tokens_and_repeat_nothing():
 
 
 def test_fp32_tolerance_refuses_tf32_and_bf16_arithmetic():
-    fp32 = only(formats=["fp32"], shapes=["8192x8192x8192"])
-    tolerance = JOB.tolerance(fp32, JOB.switches(GemmSettings(), fp32))
-    assert tolerance < 1e-4 < 3e-4  # 3e-4 is what TF32 rounding of the operands gives
+    assert tolerance("fp32", 8192) < 1e-4 < 3e-4  # 3e-4 is what TF32 rounding of the operands gives
 
 
 def test_tolerances_stay_far_from_a_truncated_sum():
     """Dropping a sixteenth of K moves a normal product by a quarter: every tolerance must be well under that."""
-    for name in FORMATS:
-        workload = only(formats=[name], shapes=["4096x4096x16384"])
-        assert JOB.tolerance(workload, JOB.switches(GemmSettings(), workload)) < 0.1
+    assert all(tolerance(name) < 0.1 for name in FORMATS)
+    assert tolerance("fp16", fp16_accumulation=True) < 0.1
+
+
+def test_the_tolerance_follows_the_switch():
+    assert tolerance("fp8_e4m3", fp8_fast_accum=False) < 0.6 * tolerance("fp8_e4m3", fp8_fast_accum=True)
+    assert tolerance("bf16", reduced_precision_reduction=False) < tolerance("bf16", reduced_precision_reduction=True)
+    assert tolerance("fp16", fp16_accumulation=True) > 10 * tolerance("fp16", fp16_accumulation=False)
+
+
+def test_fp16_sums_stay_within_their_tolerance():
+    """Summed with a rounding after each term, which is more often than any tensor core rounds."""
+    rng = np.random.default_rng(5)
+    for k in (64, 1024, 8192):
+        terms = rng.normal(size=(k, 256)).astype(np.float16).astype(np.float64) * rng.normal(size=(k, 256)).astype(np.float16)
+        total = np.zeros(256, np.float16)
+        for row in terms:
+            total = (total.astype(np.float64) + row).astype(np.float16)
+        error = np.linalg.norm(total - terms.sum(axis=0)) / np.linalg.norm(terms.sum(axis=0))
+        allowed = tolerance("fp16", k, fp16_accumulation=True)
+        assert 0.2 * allowed < error < allowed  # neither refused nor so wide that anything passes
+
+
+@pytest.mark.parametrize(("name", "emulation"), [("fp32", "bf16x9"), ("fp64", "int8")])
+def test_an_emulation_is_held_to_the_accuracy_of_its_format(name, emulation):
+    assert tolerance(name, emulation=emulation) == tolerance(name)
+
+
+@pytest.mark.parametrize(("name", "emulation", "pipe"), [("fp32", "bf16x9", "bf16"), ("fp64", "int8", "int8")])
+def test_an_emulation_is_judged_by_the_pipe_that_multiplies(name, emulation, pipe):
+    workload = only(formats=[name], shapes=["512"])
+    native, emulated = JOB.switches(GemmSettings(emulation=["none", emulation]), workload)
+    assert (JOB.work(workload, native).pipe, JOB.work(workload, emulated).pipe) == (name, pipe)
+    assert replace(JOB.work(workload, emulated), pipe=name) == JOB.work(workload, native)
+    extra = JOB.footprint(workload, emulated).scratch_bytes - JOB.footprint(workload, native).scratch_bytes
+    assert extra == workspace_bytes(emulation, 512, 512, 512)
 
 
 def test_integer_products_are_exact():
@@ -65,13 +111,66 @@ def test_integer_products_are_exact():
 
 
 def test_switches_are_part_of_the_case_where_they_matter():
-    settings = GemmSettings(fp8_fast_accum=False, reduced_precision_reduction=False)
-    switches = {name: dict(JOB.switches(settings, only(formats=[name], shapes=["64x64x64"]))) for name in FORMATS}
-    assert switches["fp32"] == {"tf32": False}
-    assert switches["tf32"] == {"tf32": True}
-    assert switches["bf16"] == {"reduced_precision_reduction": False}
-    assert switches["fp8_e4m3"] == {"fp8_fast_accum": False}
-    assert switches["fp64"] == switches["int8"] == {}
+    chosen = {name: switches(name, fp8_fast_accum=False, reduced_precision_reduction=False) for name in FORMATS}
+    assert chosen["fp32"] == [{"tf32": False}]
+    assert chosen["tf32"] == [{"tf32": True}]
+    assert chosen["bf16"] == chosen["fp16"] == [{"reduced_precision_reduction": False}]
+    assert chosen["fp8_e4m3"] == [{"fp8_fast_accum": False}]
+    assert chosen["fp64"] == chosen["int8"] == [{}]
+
+
+EVERYTHING = {
+    "fp8_fast_accum": [True, False],
+    "reduced_precision_reduction": [True, False],
+    "fp16_accumulation": [False, True],
+    "emulation": ["none", "bf16x9", "int8"],
+    "tunable_op": [False, True],
+    "workspace_mib": [None, 64],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "splits"),
+    [
+        ("fp64", {"emulation", "tunable_op", "workspace_mib"}),
+        ("fp32", {"emulation", "tunable_op", "workspace_mib"}),
+        ("tf32", {"tunable_op", "workspace_mib"}),
+        ("bf16", {"reduced_precision_reduction", "tunable_op", "workspace_mib"}),
+        ("fp16", {"reduced_precision_reduction", "fp16_accumulation", "tunable_op", "workspace_mib"}),
+        ("int8", {"workspace_mib"}),
+        ("fp8_e4m3", {"fp8_fast_accum", "tunable_op", "workspace_mib"}),
+    ],
+)
+def test_each_axis_splits_the_formats_that_it_can_change(name, splits):
+    """Turned one at a time from the defaults, an axis either gives two sets of switches or changes nothing."""
+    default = switches(name)
+    for axis, values in EVERYTHING.items():
+        chosen = switches(name, **{axis: values})
+        assert (len(chosen) == 2) is (axis in splits), (axis, chosen)
+        assert chosen[0] == default[0]
+        assert axis in splits or chosen == default
+
+
+def test_axes_multiply_and_repeat_nothing():
+    chosen = switches("fp16", reduced_precision_reduction=[True, False, True], fp16_accumulation=[False, True])
+    assert chosen == [
+        {"reduced_precision_reduction": True},
+        {"reduced_precision_reduction": True, "fp16_accumulation": True},
+        {"reduced_precision_reduction": False},
+        {"reduced_precision_reduction": False, "fp16_accumulation": True},
+    ]
+
+
+def test_an_emulated_product_has_none_of_torchs_switches():
+    """It does not go through torch: cases that differ in nothing that runs would be measured twice."""
+    emulated = [each for each in switches("fp64", **EVERYTHING) if "emulation" in each]
+    assert emulated == [{"emulation": "int8"}]
+
+
+def test_an_emulation_of_another_format_leaves_this_one_as_it_is():
+    assert switches("fp32", emulation="int8") == switches("fp32")
+    assert switches("bf16", emulation=["bf16x9"]) == switches("bf16")
+    assert switches("fp64", emulation=["int8"]) == [{"emulation": "int8"}]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +186,15 @@ def test_switches_are_part_of_the_case_where_they_matter():
         ({"shapes": ["4096x4096x99999999999"]}, ("k=99999999999",)),
         ({"models": ["llama-3-8"]}, ("llama-3-8b",)),
         ({"models": ["llama-3-8b"], "m": [0]}, ("has 0",)),
+        ({"fp8_fast_accum": "yes"}, ("jobs.gemm.fp8_fast_accum=yes", "neither true nor false")),
+        ({"tunable_op": [True, 1]}, ("jobs.gemm.tunable_op=1", "neither true nor false")),
+        ({"reduced_precision_reduction": []}, ("jobs.gemm.reduced_precision_reduction is empty",)),
+        ({"fp16_accumulation": None}, ("jobs.gemm.fp16_accumulation=null",)),
+        ({"emulation": "int9"}, ("unknown emulation 'int9'", "did you mean 'int8'")),
+        ({"emulation": ["none", None]}, ("unknown emulation 'null'",)),
+        ({"workspace_mib": [0]}, ("jobs.gemm.workspace_mib=0", "MiB from 1 to")),
+        ({"workspace_mib": True}, ("jobs.gemm.workspace_mib=true",)),
+        ({"workspace_mib": 2.5}, ("jobs.gemm.workspace_mib=2.5",)),
     ],
 )
 def test_bad_settings_are_named_with_their_limit(settings, names):

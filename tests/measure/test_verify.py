@@ -14,7 +14,7 @@ def look(out, ref, tiles, tolerance, seed=3):
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], out.shape[1])
     cuts = [(slice(r, r + h), slice(c, c + w)) for r, c, h, w in tiles]
     observed = Observed(tuple(out[cut] for cut in cuts), 0, int(np.sum(~np.isfinite(out))), out @ signs)
-    return judge(observed, Reference(tuple(ref[cut] for cut in cuts), ref @ signs), tolerance)
+    return judge(observed, Reference(tuple(ref[cut] for cut in cuts), ref @ signs), tolerance, out.shape[1])
 
 
 def test_rounding_passes_and_is_reported():
@@ -40,7 +40,7 @@ def test_nan_and_unwritten_fail_even_where_no_tile_looks():
     nan = ref.copy()
     nan[3, 5] = np.nan
     assert not look(nan, ref, ((192, 448, 64, 64),), 0.1).passed
-    unwritten = judge(Observed((ref,), 1, 0, np.empty(0)), Reference((ref,), np.empty(0)), 0.1)
+    unwritten = judge(Observed((ref,), 1, 0, np.empty(0)), Reference((ref,), np.empty(0)), 0.1, ref.shape[1])
     assert not unwritten.passed
     assert "1 elements never written" in unwritten.reason
 

@@ -7,12 +7,13 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from suite.backend import Failure
 from suite.launcher.process import Birth, WorkerLost, WorkerProcess, WorkerRefused
 from suite.launcher.seat import Seat
 from suite.measurement import Measurement
@@ -21,6 +22,7 @@ from suite.planned import DeviceSlot
 from suite.protocol import (
     Advanced,
     Connection,
+    ConnectionClosed,
     Ended,
     Failed,
     Finish,
@@ -33,8 +35,11 @@ from suite.protocol import (
     Round,
     Stop,
 )
+from suite.reason import named
 from suite.settings import MeasureSettings
+from suite.worker.serve import caught
 from tests.processes.bench import ROOT, TARGET, alive, gone_within, planned, quick, run
+from tests.processes.strange import Speechless
 
 
 class Bare:
@@ -238,3 +243,53 @@ def test_no_two_cases_of_a_run_have_the_same_ticket(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Seat, "ask", noted)
     run([planned(f"{m}x8x8") for m in (1, 2, 3)], faults={"2x8x8": "abort"})
     assert len(asked) == len(set(asked)) == 3
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def act(*_: object) -> Any:
+        raise error
+
+    return act
+
+
+def meant(error: BaseException) -> Failure:
+    return Failure(Outcome.OUT_OF_MEMORY, f"{error}\nat length", fatal=False)
+
+
+def test_what_a_case_raises_is_what_the_backend_says_it_means() -> None:
+    assert caught(lambda: None, meant) is None
+    assert caught(raising(ValueError("too much")), meant) == Failure(Outcome.OUT_OF_MEMORY, "too much at length", fatal=False)
+
+
+@pytest.mark.parametrize(
+    "classify",
+    [raising(RuntimeError("no idea")), lambda _: Failure(Outcome.ERROR, None, fatal=False), lambda _: None],  # type: ignore[arg-type]
+    ids=["raises", "a reason that is no text", "no failure at all"],
+)
+def test_a_backend_that_cannot_say_what_an_error_means_ends_its_worker(
+    capfd: pytest.CaptureFixture[str], classify: Callable[[BaseException], Failure]
+) -> None:
+    """With the error of the case as the reason; both tracebacks are in the worker's log."""
+    assert caught(raising(ValueError("the case's own")), classify) == Failure(
+        Outcome.ERROR, "ValueError: the case's own", fatal=True
+    )
+    assert capfd.readouterr().err.count("Traceback") == 2
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3), ConnectionClosed("gone")])
+def test_what_ends_the_worker_is_nobodys_outcome(error: BaseException) -> None:
+    with pytest.raises(type(error)):
+        caught(raising(error), meant)
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ValueError("\n  first\nsecond"), "ValueError: first"),
+        (ValueError(), "ValueError"),
+        (KeyError("name"), "KeyError: 'name'"),
+        (Speechless(), "Speechless: <exception str() failed>"),
+    ],
+)
+def test_an_exception_is_named_with_the_first_line_of_what_it_says(error: BaseException, reason: str) -> None:
+    assert named(error) == reason
