@@ -105,8 +105,8 @@ class CpuBackend:
 
     def sampler(self, kernel: Kernel, case: Case, sample_s: float) -> Sampler:
         """Cold: one launch a sample, caches flushed before each turn over the sets.  Warm: one set, launches grouped."""
-        from backends.torch.host_sampler import HostSampler, time_by_host
-        from backends.torch.launches import LaunchPlan, estimate_launch_s, plan_launches
+        from backends.launches.host_sampler import HostSampler, time_by_host
+        from backends.launches.plan import LaunchPlan, estimate_launch_s, plan_launches
 
         details = {"threads": self._threads}
         if case.regime.cache == "cold":

@@ -106,8 +106,8 @@ class CudaBackend:
         """
         import torch
 
-        from backends.torch.host_sampler import HostSampler
-        from backends.torch.launches import LaunchPlan
+        from backends.launches.host_sampler import HostSampler
+        from backends.launches.plan import LaunchPlan
 
         sets = kernel.sets if case.regime.cache == "cold" else 1
         flush = self._flush_for(kernel, case)

@@ -7,6 +7,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from backends.cold import flush_factor
 from backends.failures import classify
 from backends.host import cgroup, cpuinfo
 from backends.host.cuda_driver import CudaIdentity, DriverSilent, identify
@@ -49,6 +50,7 @@ class XlaBackend:
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         self._options = read_options(self.name, options, OPTIONS)
+        flush_factor(self.name, self._options["flush_factor"])
         if find_spec("jax") is None:
             raise DeviceNotFound("backend xla needs JAX, which is not installed; pip install 'roofbench[xla]'")
         from backends.jax.platform import PLATFORMS

@@ -25,7 +25,9 @@ def start(platform: str) -> Sequence[jax.Device]:
         return tuple(jax.local_devices(backend=None if platform == "auto" else platform))
     except RuntimeError as error:
         told = str(error).splitlines()[0].partition(". Available backends")[0].rpartition(": ")
-        raise DeviceNotFound(f"JAX finds no device for platform {platform}: {told[0].rpartition(': ')[2]}: {told[2]}") from error
+        raise DeviceNotFound(
+            f"JAX finds no device for platform {platform}: {told[0].rpartition(': ')[2]}: {told[2]}"
+        ) from error
 
 
 def kind_of(device: jax.Device) -> str:

@@ -24,7 +24,8 @@ class HostSampler:
 
     ``wait`` returns when everything launched has finished (nothing to do on a CPU).  With a ``flush``, caches are emptied
     before each rotation over the input sets, outside the timed part; every launch of a rotation then finds its own buffers
-    cold.  Calls of ``sample`` go on in the rotation where the last one ended; the first begins with a flush.
+    cold.  Calls of ``sample`` go on in the rotation where the last one ended; the first, also after a replay, begins with a
+    flush.
     """
 
     method = "host"
@@ -53,6 +54,7 @@ class HostSampler:
         self.replay()
 
     def sample(self, count: int) -> Sequence[int]:
+        self._wait()  # what was enqueued before, a reading of the clock for instance, is not the first sample's
         durations_ns = []
         for _ in range(count):
             durations_ns.append(self._time(self._next % len(self._orders)))
@@ -63,6 +65,7 @@ class HostSampler:
         for set_index in range(self._kernel.sets):
             self._kernel.enqueue(set_index)
         self._wait()
+        self._next = 0
 
     def close(self) -> None:
         self._flush = None

@@ -127,8 +127,10 @@ class PolledTelemetry:
         # A busy host takes milliseconds to start a thread.  The window opens as this returns, so that whoever counts from
         # then and whoever reads count alike.
         self._began_s = self._ended_s = CLOCK_S()
-        for source in (*self._series.values(), *self._traces.values()):
-            source.began_s = self._began_s
+        for series in self._series.values():
+            series.began_s = self._began_s
+        for trace in self._traces.values():
+            trace.began_s = self._began_s
         opened.set()
 
     def stop(self) -> Mapping[str, Channel]:

@@ -5,13 +5,13 @@ rounded down to whole elements.  Arrays are matrices of rows x columns.  Read su
 y = x, triad writes a = b + 3 c.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import torch
 
+from backends.matrix import matrix_shape
 from backends.torch.check import project
 from backends.torch.data import DISTRIBUTIONS, Operand
 from backends.torch.kernel import Formula, InputSet, TorchKernel
@@ -22,9 +22,6 @@ from suite.errors import nearest
 
 ELEMENT_BYTES = 4
 TRIAD_SCALAR = 3.0
-# Enough rows to keep every unit of a large device busy, each long enough for a stream of wide loads.
-MOST_ROWS = 1 << 14
-SHORTEST_ROW = 1 << 12
 
 
 class RowSums:
@@ -74,13 +71,6 @@ class Operation(NamedTuple):
     formula: Formula
     build: Callable[[tuple[int, int], Target], InputSet]
     call: Callable[[Target], str]
-
-
-def matrix_shape(elements: int) -> tuple[int, int]:
-    """Rows and columns that hold exactly ``elements``: as many rows as is useful and as the count divides into."""
-    useful = min(MOST_ROWS, 1 << max(0, (elements // SHORTEST_ROW).bit_length() - 1))
-    rows = math.gcd(elements, useful)
-    return rows, elements // rows
 
 
 def reason(case: Case, target: Target) -> str | None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
+from backends.launches.plan import Launchable, LaunchPlan, estimate_launch_s, plan_launches
 from backends.torch.events import EVENT_RESOLUTION_S
 from backends.torch.graph_names import kernel_names
-from backends.torch.launches import Launchable, LaunchPlan, estimate_launch_s, plan_launches
 
 # Deep enough that the host's time for reading one sample never lets the device run dry.
 RING = 4

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
+from backends.launches.flush import CacheFlush
+from backends.launches.plan import Launchable
 from backends.torch.events import EVENT_RESOLUTION_S
-from backends.torch.flush import CacheFlush
-from backends.torch.launches import Launchable
 
 BATCH = 32
 # About 2 ms; doubled whenever the host was slower.

@@ -1,19 +1,9 @@
 """Emptying the last-level cache of everything a kernel will touch."""
 
-from typing import Protocol
-
 import torch
 
 # Rows long enough to stream, and enough of them to use every core and every unit.
 _ROW_BYTES = 1 << 18
-
-
-class CacheFlush(Protocol):
-    """Empties caches when called; asynchronous where the device is."""
-
-    size_bytes: int
-
-    def __call__(self) -> None: ...
 
 
 class Flush:

@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from backends.torch.launches import Launchable
+from backends.launches.plan import Launchable
 
 # A kernel node of the driver's DOT dump: | {ID | 0 (topoId: 3) | name\<\<\<grid,block,shared\>\>\>}
 _KERNEL_NODE = re.compile(r"\{ID \| \d+[^|]*\| ([^|{}\\]+)\\<\\<\\<")

@@ -33,11 +33,12 @@ ENERGY, TABLE = "amdsmi_get_energy_count", "amdsmi_get_gpu_metrics_info"
 
 
 def channels_of(library: FakeAmdsmi, **options: Any) -> dict[str, Channel]:
-    """One window of at least three looks at the table."""
+    """One window of at least three looks at the table; where it is refused, until every gauge has heard so."""
     telemetry = amdsmi_telemetry(device_of(library, **options), period_s=0.003)
     before = library.table_reads
-    refused = TABLE in library.refused
-    return dict(window(telemetry, lambda: refused or library.table_reads >= before + 3))
+    if TABLE not in library.refused:
+        return dict(window(telemetry, lambda: library.table_reads >= before + 3))
+    return dict(window(telemetry, lambda: all(each.unavailable or each.latest for each in telemetry._series.values())))
 
 
 def test_channels_in_units() -> None:

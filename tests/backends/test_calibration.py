@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.matrix import MOST_ROWS, matrix_shape
 from backends.torch import jobs
-from backends.torch.calibration import MOST_ROWS, matrix_shape
 from tests.backends.cases import CALL, any_cpu, calibration_case, fresh_verdict, run_all, verdict
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from backends.seeds import mixed_seed
 from backends.torch import check, jobs
-from backends.torch.data import mixed_seed
 from suite.backend import Observed, Probe
 from suite.measure.verify import judge
 from tests.backends.cases import CPU_FORMATS, any_cpu, fresh_verdict, gemm_case, run_all, verdict

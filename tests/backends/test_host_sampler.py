@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from backends.cpu import CpuBackend
-from backends.torch import host_sampler
+from backends.launches import host_sampler
+from backends.launches.host_sampler import HostSampler, clock_resolution_s
+from backends.launches.plan import LaunchPlan
 from backends.torch.flush import Flush
-from backends.torch.host_sampler import HostSampler, clock_resolution_s
 from backends.torch.kernel import TorchKernel
-from backends.torch.launches import LaunchPlan
 from suite.case import Regime
 from tests.backends.cases import CALL, COLD, WARM, fresh_verdict, gemm_case, verdict
 

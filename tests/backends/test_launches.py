@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.torch.launches import estimate_launch_s, plan_launches
+from backends.launches.plan import estimate_launch_s, plan_launches
 
 LIMIT = 2048
 

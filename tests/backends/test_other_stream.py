@@ -4,9 +4,9 @@ import time
 
 import pytest
 
+from backends.launches.host_sampler import HostSampler
+from backends.launches.plan import LaunchPlan
 from backends.torch.cuda_graph import GraphSampler
-from backends.torch.host_sampler import HostSampler
-from backends.torch.launches import LaunchPlan
 from suite.case import Case, Regime, Workload, items
 from suite.measure.spine import Order, Trial
 from suite.outcome import Outcome
@@ -15,7 +15,12 @@ from tests.backends.fake_cuda import FakeCuda
 from tests.measure.stand_ins import ScriptedBackend, ScriptedKernel, ScriptedTelemetry
 
 KERNEL_S = 2.5e-4
-CASE = Case(Workload("gemm", "fp32", items({"m": 8, "n": 8, "k": 8, "layout": "nt"})), "library", "scripted", Regime("warm", "sustained", "device"))
+CASE = Case(
+    Workload("gemm", "fp32", items({"m": 8, "n": 8, "k": 8, "layout": "nt"})),
+    "library",
+    "scripted",
+    Regime("warm", "sustained", "device"),
+)
 
 
 class OwnStream(ScriptedKernel):
@@ -48,7 +53,7 @@ def test_a_graph_that_holds_no_launch_is_found_out_by_the_check_after_timing() -
 def test_the_host_waits_for_the_whole_device(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda = FakeCuda()
     kernel = OwnStream(cuda)
-    monkeypatch.setattr("backends.torch.host_sampler.clock_resolution_s", lambda: 1e-9)
+    monkeypatch.setattr("backends.launches.host_sampler.clock_resolution_s", lambda: 1e-9)
     monkeypatch.setattr(time, "perf_counter_ns", lambda: round(cuda.now_s * 1e9))
     sampler = HostSampler(kernel, LaunchPlan(1, 1, 1), cuda.synchronize)
     assert list(sampler.sample(4)) == pytest.approx([KERNEL_S * 1e9] * 4, rel=1e-6)

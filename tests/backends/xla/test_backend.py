@@ -26,7 +26,7 @@ ON_CPU = ("fp64", "fp32", "bf16", "fp16", "int8", "fp8_e4m3")
 
 @pytest.fixture(scope="module")
 def backend() -> XlaBackend:
-    made = XlaBackend({"platform": "cpu", "flush_factor": 0.02})
+    made = XlaBackend({"platform": "cpu"})
     made.select(0)
     return made
 
@@ -59,7 +59,7 @@ class TestDevice:
         [
             ({"platform": "gpu"}, "none of auto, cpu"),
             ({"plattform": "cpu"}, "did you mean 'platform'"),
-            ({"flush_factor": 0}, "=0"),
+            ({"flush_factor": 1.0}, "at least 2"),
         ],
     )
     def test_options_are_checked(self, options: dict[str, Any], words: str) -> None:
