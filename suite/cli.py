@@ -4,18 +4,19 @@ Nothing heavy is imported here, so that ``--help`` and a misspelt option answer 
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import Any, NoReturn
 
 from suite import __version__
+from suite.commands.options import AS_OPTION, examples, naming_store
 from suite.errors import RoofbenchError, UsageError, nearest
 from suite.streams import drop_output, prepare, takes_nothing
 
-COMMANDS = ("run", "plan", "devices", "show", "hardware", "dashboard", "report", "store")
+COMMANDS = ("run", "plan", "selftest", "devices", "show", "hardware", "dashboard", "report", "store")
 
 DESCRIPTION = """\
 Measure an accelerator against its own roofline: every number with its regime, verified, with its uncertainty.
@@ -27,17 +28,19 @@ EPILOG = """\
 examples:
   roofbench run                                    the quick experiment on the best device found
   roofbench plan experiment=standard               what that would measure, and for how long
+  roofbench selftest                               whether this machine's measurements can be trusted
   roofbench show --json | head                     the latest results as JSON rows
 
 settings are written key=value, as Hydra reads them; `roofbench run --info defaults` lists what they start from.
 
-the store is ./roofbench.db unless store.url=PATH (run, plan) or --store PATH (reading commands) says otherwise.
+the store is ./roofbench.db unless store.url=PATH (run, plan, selftest) or --store PATH (reading commands) says otherwise.
 
 exit status:
   0    done
   1    something failed on the way; what was measured before is kept
   2    bad input: one line says what, nothing was run or created
-  3    the run is complete, and some cases ended incorrect, impossible, crashed, in a timeout or in an error
+  3    the run is complete, and some cases ended incorrect, impossible, crashed, in a timeout or in an error;
+       a question of the selftest ended in FAIL
   130  interrupted; `roofbench run resume=latest` goes on"""
 
 EXIT_OUTPUT_LOST = 1
@@ -69,6 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
+        if argv is None:
+            gc.freeze()  # the process ends: a last look through all of its objects would free nothing
     except RoofbenchError as error:
         print(f"roofbench: {error}", file=sys.stderr)
         return error.exit_status
@@ -88,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(argv: Sequence[str]) -> int:
     """Parse and carry out one command; errors escape."""
-    parser = make_parser()
+    parser = make_parser(argv[:1] if argv and argv[0] in COMMANDS else COMMANDS)
     try:
         args, extra = parser.parse_known_args(argv)
     except SystemExit as done:  # --help or --version have printed; what they printed has yet to reach its reader
@@ -100,7 +105,8 @@ def run(argv: Sequence[str]) -> int:
         return 0
     _take_scattered(args, extra)
     _refuse_lost_folder()
-    return int(args.module.run(args))
+    with naming_store(AS_OPTION if hasattr(args, "store") else {}):
+        return int(args.module.run(args))
 
 
 def _refuse_lost_folder() -> None:
@@ -111,23 +117,22 @@ def _refuse_lost_folder() -> None:
         raise UsageError(f"the current folder cannot be used ({error.strerror}); change to one that is there") from error
 
 
-def make_parser() -> Parser:
-    """The parser of the whole command line; each command's has its module and itself among its defaults."""
+def make_parser(names: Sequence[str] = COMMANDS) -> Parser:
+    """The parser of the command line, with those commands; each command's has its module and itself among its defaults.
+
+    Only what is asked for is imported: all of it together would take a plan as long as a thousand cases.
+    """
     parser = Parser(prog="roofbench", description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument("--version", action="version", version=f"roofbench {__version__}", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for name in COMMANDS:
+    for name in names:
         module = import_module(f"suite.commands.{name}")
         own = commands.add_parser(
-            name, help=module.SUMMARY, description=f"{module.SUMMARY}\n\n{module.DETAIL}", epilog=_examples(module)
+            name, help=module.SUMMARY, description=f"{module.SUMMARY}\n\n{module.DETAIL}", epilog=examples(module.EXAMPLES)
         )
         own.set_defaults(module=module, parser=own)
         module.arguments(own)
     return parser
-
-
-def _examples(module: ModuleType) -> str:
-    return "examples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.strip().splitlines())
 
 
 def _take_scattered(args: argparse.Namespace, extra: Sequence[str]) -> None:

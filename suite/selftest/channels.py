@@ -1,0 +1,46 @@
+"""Telemetry: what can be read beside a measurement on this device, and why the rest cannot."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from suite.selftest.record import Finding, Status
+from suite.selftest.taken import Passes, Taken
+from suite.telemetry import UNITS
+
+NAME = "telemetry"
+# What results are explained with; the others tell more where a device has them.
+NEEDED = ("sm_clock", "device_clock", "power", "energy", "temperature", "throttle")
+
+
+def finding(passes: Passes) -> Finding:
+    """Warns where a channel is missing that results are explained with; every missing one is named with its reason."""
+    measured = [taken for taken in passes if taken.measurement.telemetry]
+    if not measured:
+        return Finding(NAME, Status.UNAVAILABLE, "nothing was read beside any measurement")
+    missing = {channel: why for channel in UNITS if (why := why_missing(measured, channel))}
+    if len(missing) == len(UNITS):
+        return Finding(NAME, Status.UNAVAILABLE, f"not read: {_by_reason(missing)}", dict(missing))
+    lacking = [channel for channel in NEEDED if channel in missing]
+    read = ", ".join(_plain(channel) for channel in UNITS if channel not in missing)
+    says = f"read: {read}" + (f"; not read: {_by_reason(missing)}" if missing else "")
+    return Finding(NAME, Status.WARN if lacking else Status.OK, says, dict(missing))
+
+
+def why_missing(taken: Sequence[Taken], channel: str) -> str:
+    """The most frequent reason why no measurement has this channel; empty where one has it."""
+    found = [each.measurement.telemetry.get(channel) for each in taken if each.measurement.telemetry]
+    if any(each is not None and each.values for each in found):
+        return ""
+    reasons = Counter(each.unavailable for each in found if each is not None and each.unavailable)
+    return reasons.most_common(1)[0][0] if reasons else "the backend reports no such channel"
+
+
+def _by_reason(missing: dict[str, str]) -> str:
+    """``power and energy (no RAPL here); throttle (...)``."""
+    reasons = dict.fromkeys(missing.values())
+    names = {reason: [_plain(channel) for channel, why in missing.items() if why == reason] for reason in reasons}
+    return "; ".join(f"{' and '.join(channels)} ({reason})" for reason, channels in names.items())
+
+
+def _plain(channel: str) -> str:
+    return channel.replace("_", " ")

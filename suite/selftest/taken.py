@@ -1,0 +1,108 @@
+"""What a selftest is judged from: the results of its passes on one device, and how they belong together."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from suite.measurement import Measurement
+from suite.outcome import Bound
+from suite.report.words import relative_half_width
+from suite.roofline import ridge_point
+from suite.rows import Calibration, ResultRow
+
+
+class Taken(NamedTuple):
+    """One case that was carried out: its row and the raw measurement."""
+
+    row: ResultRow
+    measurement: Measurement
+
+    @property
+    def name(self) -> str:
+        """``16x4096x4096 bf16 cold``, with the load where it is a burst."""
+        row = self.row
+        sizes = "x".join(str(row.params[name]) for name in ("m", "n", "k") if name in row.params)
+        load = "" if row.load == "sustained" else f" {row.load}"
+        return f"{sizes or row.params.get('op', row.job)} {row.format} {row.cache}{load}"
+
+    @property
+    def half_width(self) -> float:
+        """Relative half width of the median's 95 % interval; 0 where there is none."""
+        return relative_half_width(self.row) or 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """The results of each pass, in the order in which they were taken; ``undoubled`` is why ``doubled`` has none."""
+
+    first: tuple[Taken, ...] = ()
+    load: tuple[Taken, ...] = ()
+    doubled: tuple[Taken, ...] = ()
+    again: tuple[Taken, ...] = ()
+    undoubled: str = ""
+
+    def __iter__(self) -> Iterator[Taken]:
+        yield from (*self.first, *self.load, *self.doubled, *self.again)
+
+    @property
+    def timed(self) -> list[Taken]:
+        """Every case that has a time."""
+        return [each for each in self if is_timed(each)]
+
+
+def is_timed(taken: Taken) -> bool:
+    """Whether it ended with a time."""
+    return taken.row.p50_s is not None
+
+
+def products(taken: Iterable[Taken]) -> list[Taken]:
+    """The matrix products that ended with a time."""
+    return [each for each in taken if each.row.job == "gemm" and is_timed(each)]
+
+
+def paired(first: Iterable[Taken], second: Iterable[Taken]) -> list[tuple[Taken, Taken]]:
+    """The products that both passes timed."""
+    later = {each.row.case_key: each for each in products(second)}
+    return [(each, later[each.row.case_key]) for each in products(first) if each.row.case_key in later]
+
+
+def calibration(taken: Iterable[Taken]) -> Calibration:
+    """The device's base figures as one pass measured them."""
+    figures: dict[str, float | None] = {}
+    for each in taken:
+        row = each.row
+        if row.job != "calibration" or row.p50_s is None:
+            continue
+        if row.params["op"] == "empty":
+            figures[f"empty_{row.dispatch}_s"] = row.p50_s
+        else:
+            figures[f"{row.params['op']}_bytes_s"] = row.bytes_s
+    return Calibration(**figures)
+
+
+def kinds(first: Sequence[Taken]) -> Mapping[str, Bound]:
+    """What bounds each product, by case key: as its row says, else by the ridge of the best rates that were measured."""
+    bandwidth = calibration(first).best_bytes_s
+    found = {}
+    for taken in products(first):
+        row = taken.row
+        found[row.case_key] = Bound(row.bound or Bound.UNKNOWN)
+        if found[row.case_key] is Bound.UNKNOWN:
+            best = max(each.row.flop_s or 0.0 for each in products(first) if each.row.format == row.format)
+            below = bandwidth is not None and row.arithmetic_intensity < ridge_point(best, bandwidth)
+            found[row.case_key] = Bound.MEMORY if below else Bound.COMPUTE
+    return found
+
+
+def in_cycles(taken: Taken) -> float | None:
+    """The median in cycles of the device's own counter."""
+    row = taken.row
+    return row.p50_s * row.clock_hz if row.p50_s is not None and row.clock_hz else None
+
+
+def change(before: Taken, after: Taken, cycles: bool) -> float:
+    """Relative change of the median, in cycles or in time; both must have been timed, and counted where cycles are meant."""
+    first, second = (in_cycles(each) if cycles else each.row.p50_s for each in (before, after))
+    assert first is not None, "nothing to compare with"
+    assert second is not None, "nothing to compare"
+    return second / first - 1

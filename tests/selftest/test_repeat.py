@@ -1,0 +1,112 @@
+"""Repeatability: in which unit, over which cases, and when it is too poor."""
+
+from dataclasses import replace
+
+import pytest
+
+from suite.selftest import repeat
+from suite.selftest.record import Finding, Repeatability, Status
+from suite.selftest.taken import Passes, Taken
+from tests.selftest.material import altered, passes, slower, with_row
+
+
+def of(whole: Passes) -> Finding:
+    return repeat.finding(whole)
+
+
+def known(whole: Passes) -> Repeatability:
+    found = repeat.repeatability(repeat.pairs(whole))
+    assert found is not None
+    return found
+
+
+def test_a_device_that_repeats_is_a_pass() -> None:
+    finding = of(passes())
+    assert finding.status is Status.OK
+    assert finding.says.startswith("20 of 20 cases repeat within 1 %; worst ")
+    assert finding.says.endswith(", 0.2 % off; differences above 0.2 % between two runs mean something")
+    assert known(passes()) == Repeatability(pytest.approx(0.002), pytest.approx(0.002), True, 20)
+
+
+def test_one_case_in_twenty_may_be_four_percent_off_and_is_named() -> None:
+    whole = altered(passes(), lambda taken: slower(taken, 1.04), ["again"], "16x3840x3840 bf16 cold")
+    finding = of(whole)
+    assert finding.status is Status.OK
+    assert "19 of 20 cases repeat within 1 %; worst 16x3840x3840 bf16 cold, 4.2 % off" in finding.says
+    assert finding.figures["worst_case"] == "16x3840x3840 bf16 cold"
+
+
+def test_two_in_twenty_are_a_warning() -> None:
+    finding = of(altered(passes(), lambda taken: slower(taken, 1.04), ["again"], "16x3840x3840 bf16"))
+    assert finding.status is Status.WARN
+    assert "18 of 20 cases repeat within 1 %" in finding.says
+    assert "differences under 4.2 % between two runs mean nothing here" in finding.says
+    assert finding.figures["within_1_percent_share"] == pytest.approx(0.9)
+
+
+def test_a_device_whose_runs_differ_by_more_than_a_tenth_fails() -> None:
+    finding = of(altered(passes(), lambda taken: with_row(slower(taken, 1.15), contended=True), ["again"], "4096"))
+    assert finding.status is Status.FAIL
+    assert "; 15 % off at the 95th percentile, two runs cannot be compared here; " in finding.says
+    assert finding.says.endswith("; 4 of them were measured beside other work")
+
+
+def test_what_took_several_times_as_long_is_said_in_times() -> None:
+    finding = of(altered(passes(), lambda taken: slower(taken, 30), ["again"], "4096"))
+    assert "worst 4096x4096x4096 bf16 cold, 30.1 times apart; 30.1 times apart at the 95th percentile, two runs" in finding.says
+
+
+@pytest.mark.parametrize("faster", [0.96, 1.04])
+def test_a_difference_counts_either_way(faster: float) -> None:
+    whole = altered(passes(), lambda taken: slower(taken, faster), ["again"], "8192")
+    assert known(whole).cycles_rel == pytest.approx(abs(1.002 * faster - 1), abs=1e-3)
+
+
+def test_a_compute_bound_case_repeats_in_cycles_while_the_clock_falls() -> None:
+    """The second pass ran at a clock 8 % lower and took 8 % longer: the same cycles."""
+    whole = altered(passes(), lambda taken: with_row(slower(taken, 1.08), clock_hz=1.5e9 / 1.08), ["again"], "8192")
+    assert known(whole).cycles_rel == pytest.approx(0.002, abs=1e-6)
+    assert of(whole).status is Status.OK
+
+
+def test_a_memory_bound_case_repeats_in_bytes_per_second() -> None:
+    whole = altered(passes(), lambda taken: with_row(slower(taken, 1.08), clock_hz=1.5e9 / 1.08), ["again"], "16x")
+    found = known(whole)
+    assert (found.cycles_rel, found.bytes_rel) == (pytest.approx(0.002), pytest.approx(0.08216))
+
+
+def test_without_a_counter_arithmetic_is_compared_in_time_and_says_so() -> None:
+    whole = altered(passes(), lambda taken: with_row(slower(taken, 1.08), clock_hz=None), ["again"], "8192x8192x8192 bf16 warm")
+    found = known(whole)
+    assert found.in_cycles is False
+    assert of(whole).figures["compute_bound_in"] == "time"
+
+
+def test_what_launching_bounds_is_left_out() -> None:
+    whole = altered(passes(), lambda taken: with_row(slower(taken, 1.5), bound="launch"), ["first"], "2048")
+    assert known(whole).cases == 16
+    assert of(whole).status is Status.OK
+
+
+def test_where_no_sheet_says_what_bounds_a_case_its_own_rates_do() -> None:
+    unknown = altered(passes(), lambda taken: with_row(taken, bound="unknown"))
+    moved = altered(unknown, lambda taken: slower(taken, 1.05), ["again"], "16x")
+    assert (known(moved).cycles_rel, known(moved).bytes_rel) == (pytest.approx(0.002), pytest.approx(0.0521))
+
+
+def test_only_cases_of_both_passes_count() -> None:
+    whole = passes()
+    assert known(replace(whole, again=whole.again[:6])).cases == 6
+
+
+def test_nothing_measured_twice_is_unavailable() -> None:
+    assert of(replace(passes(), again=())).status is Status.UNAVAILABLE
+
+
+def test_memory_alone_has_no_cycles() -> None:
+    def memory(taken: Taken) -> bool:
+        return taken.row.bound == "memory"
+
+    whole = passes()
+    few = replace(whole, first=tuple(filter(memory, whole.first)), again=tuple(filter(memory, whole.again)))
+    assert known(few) == Repeatability(None, pytest.approx(0.002), False, 8)
