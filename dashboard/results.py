@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from suite.report.columns import ending
-from suite.report.words import rate_unit, relative_half_width, remarks, variation, workload_title
+from suite.report.words import counted, rate_unit, relative_half_width, remarks, resolved, variation, workload_title
 from suite.rows import ResultRow
 
 _SHARE = "percent"
@@ -16,28 +16,29 @@ _SHARE = "percent"
 def results_table(rows: Sequence[ResultRow]) -> None:
     """Every case with its figures; cases that failed keep their line, with the reason under Remarks."""
     frame = pd.DataFrame([_line(row) for row in rows])
+    st.caption(f"{counted(len(rows), 'case')}; the table scrolls sideways, and a heading sorts it.")
     repeated = [name for name in ("Device", "Run", "Implementation") if frame[name].nunique() == 1]
     st.dataframe(frame.drop(columns=repeated), column_config=_columns(), hide_index=True, width="stretch", placeholder="–")
 
 
 def _line(row: ResultRow) -> dict[str, Any]:
-    half_width = relative_half_width(row)
+    half_width = relative_half_width(row) if resolved(row) else None
     return {
         "Case": workload_title(row),
+        "Time (µs)": _scaled(row.p50_s, 1e-6),
+        "Of spec": row.fractions.spec,
+        "Bound": ending(row),
         "Format": row.format,
         "Regime": row.regime,
+        f"T{rate_unit()}": _scaled(row.flop_s or None, 1e12),
+        "GB/s": _scaled(row.bytes_s or None, 1e9),
+        "± (%)": _scaled(half_width, 1e-2),
+        "At clock": row.fractions.at_clock,
+        "Empirical": row.fractions.empirical,
+        "Of boost": row.fractions.boost,
         "Device": row.device,
         "Run": row.run,
         "Implementation": row.implementation,
-        "Bound": ending(row),
-        "Of spec": row.fractions.spec,
-        "Of boost": row.fractions.boost,
-        "At clock": row.fractions.at_clock,
-        "Of best": row.fractions.empirical,
-        "Time (µs)": _scaled(row.p50_s, 1e-6),
-        "± (%)": _scaled(half_width, 1e-2),
-        f"T{rate_unit()}": _scaled(row.flop_s or None, 1e12),
-        "GB/s": _scaled(row.bytes_s or None, 1e9),
         "Clock (MHz)": _scaled(row.clock_hz, 1e6),
         "Power (W)": row.power_w,
         "Error": row.error_rel,
@@ -58,9 +59,9 @@ def _columns() -> dict[str, Any]:
         "Of spec": number(format=_SHARE, help="Share of the roof by the spec sheet"),
         "Of boost": number(format=_SHARE, help="Share of the roof at the maximum clock"),
         "At clock": number(format=_SHARE, help="Share of the roof at the clock measured while the case ran"),
-        "Of best": number(format=_SHARE, help="Share of the best verified and measured on this device"),
+        "Empirical": number(format=_SHARE, help="Share of the empirical roof: the best verified and measured on this device"),
         "Time (µs)": number(format="%.2f", help="Median of one launch"),
-        "± (%)": number(format="%.2f", help="Half the width of the median's 95 % interval"),
+        "± (%)": number(format="%.2f", help="Half the width of the median's 95 % interval; none where that is above 100 %"),
         "TFLOP/s": number(format="%.4g", help="Useful operations per second; for integer formats TOP/s"),
         "GB/s": number(format="%.4g", help="Compulsory bytes per second"),
         "Clock (MHz)": number(format="%.0f"),

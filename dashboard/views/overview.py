@@ -11,10 +11,11 @@ from suite.report.figures import CHART_CONFIG, roofline_figure
 from suite.report.headlines import Headline, headlines
 from suite.report.palette import Theme
 from suite.report.panels import Panel
-from suite.report.words import percent, rate_unit, si, workload_title
+from suite.report.words import counted, doubt, percent, rate_unit, si, workload_title
 
 TITLE = "Overview"
 ORDER = 0
+_CARD_PX = 168  # two beside each other on a screen of 390 px
 
 
 def render(selection: Selection) -> None:
@@ -50,23 +51,20 @@ def _sheet_line(panel: Panel) -> str:
 def _best(best: Sequence[Headline]) -> None:
     if not best:
         return
-    st.caption("Best of each format: share of the spec roof, and rate")
+    st.caption("Best verified result of each format: share of the spec roof, rate, and the regime it was measured in")
     with st.container(horizontal=True):
         for headline in best:
-            row = headline.best
-            rate = si(row.flop_s, rate_unit(row.format))
-            st.metric(
-                plain(row.format),
-                percent(row.fractions.spec),
-                rate,
-                delta_color="off",
-                delta_arrow="off",
-                border=True,
-                width=160,
-                help=plain(
-                    f"Best of {headline.of} verified cases, {row.regime}: {workload_title(row)}, {row.bound or 'unknown'} bound"
-                ),
-            )
+            with st.container(border=True, width=_CARD_PX):
+                _card(headline)
+
+
+def _card(headline: Headline) -> None:
+    row = headline.best
+    rate = si(row.flop_s, rate_unit(row.format))
+    share, second = (percent(row.fractions.spec), rate) if row.fractions.spec is not None else (rate, "of spec n/a")
+    said = f"Best of {counted(headline.of, 'verified case')}: {workload_title(row)}, {row.bound or 'unknown'} bound"
+    st.metric(plain(row.format), share, second, delta_color="off", delta_arrow="off", help=plain(said))
+    st.caption(plain(f"{row.regime}, {doubt(row)}" if doubt(row) else row.regime))
 
 
 def _theme() -> Theme:

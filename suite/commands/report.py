@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from suite.store.queries import Reader
 
     with Reader.open(args.store) as reader:
-        document = build(reader, args.runs or ["latest"])
+        document = build(reader, args.runs or ["latest"], with_cases=args.output.suffix == ".html")
     if args.output.suffix == ".md":
         from suite.report.markdown import render_markdown as render
     else:

@@ -6,18 +6,24 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from suite.commands.options import add_json, add_store
+from suite.commands.options import add_json, add_store, store_option, store_override
 from suite.commands.output import json_array
+from suite.report.glossary import glossary_lines
 
 if TYPE_CHECKING:
+    from suite.report.floors import Ground
     from suite.rows import ResultDetail, ResultRow
     from suite.store.queries import Reader
 
+HELP_WIDTH = 124
 SUMMARY = "Show a run's results as tables, or one case with its samples, telemetry and checks."
 DETAIL = """\
-Each number has its regime (cache cold or warm, load burst or sustained, dispatch device or call), the half width of the 95 %
-interval of its median, what bounds it, and its share of the roof: by the spec sheet, at the clock that was measured, and of
-the best this device has been measured to do. Cases that were not timed say how they ended and why."""
+Each number has its regime (cache/load/dispatch), the half width of the 95 % interval of its median, what bounds it, and its
+share of the roof. Cases that were not timed say how they ended and why. CASE shows one of them with everything that is kept:
+its floors, its samples over time with clock, power and temperature beneath, telemetry, checks, environment and log.
+
+words:
+""" + "\n".join(glossary_lines(HELP_WIDTH))
 EXAMPLES = """\
 roofbench show                            the latest run
 roofbench show 20261129T1840 3f2a         one case of a run, by the beginning of their ids
@@ -43,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         if args.runs:
             lines = _runs(reader, args.json)
         elif args.case is not None:
-            lines = _case(reader.detail((args.run_id, args.case)), args.json)
+            lines = _case(reader, reader.detail((args.run_id, args.case)), args.json)
         else:
             lines = _results(reader, args)
         sys.stdout.writelines(line + "\n" for line in lines)
@@ -62,17 +68,19 @@ def _runs(reader: "Reader", as_json: bool) -> Iterable[str]:
 
 def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
     """Print a run as ``roofbench show`` does, and give its rows."""
+    from suite.again import own_folder_lines
     from suite.show.results import run_lines
     from suite.show.screen import screen_of
 
     info, rows = reader.resolve(run_id), reader.results(run_id)
     lines = run_lines(info, reader.devices(run_id), rows, screen_of(sys.stdout))
-    sys.stdout.writelines(line + "\n" for line in lines)
+    sys.stdout.writelines(line + "\n" for line in [*lines, *own_folder_lines(info, store_override(reader.path))])
     return rows
 
 
 def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
-    from suite.show.results import run_lines
+    from suite.again import own_folder_lines
+    from suite.show.results import case_hint, run_lines
     from suite.show.screen import screen_of
 
     info = reader.resolve(args.run_id)
@@ -81,24 +89,35 @@ def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
         return json_array(row.to_json() for row in rows)
     if args.keys:
         return (_keyed(row) for row in rows)
-    return run_lines(info, reader.devices(info.run), rows, screen_of(sys.stdout))
+    option = store_option(reader.path.resolve())
+    lines = run_lines(info, reader.devices(info.run), rows, screen_of(sys.stdout))
+    return (*lines, *own_folder_lines(info, store_override(reader.path)), *case_hint(info, rows, option))
 
 
-def _case(detail: "ResultDetail", as_json: bool) -> Iterable[str]:
+def _case(reader: "Reader", detail: "ResultDetail", as_json: bool) -> Iterable[str]:
+    from suite.report.floors import Ground
+    from suite.report.panels import device_of, panel
     from suite.show.detail import detail_lines
     from suite.show.screen import screen_of
 
-    return [json.dumps(detail_json(detail), indent=2)] if as_json else detail_lines(detail, screen_of(sys.stdout))
+    row = detail.row
+    ground = Ground.of(panel(reader, device_of(reader.devices(row.run), row), [row]))
+    if as_json:
+        return [json.dumps(detail_json(detail, ground), indent=2)]
+    return detail_lines(detail, ground, screen_of(sys.stdout))
 
 
-def detail_json(detail: "ResultDetail") -> dict[str, Any]:
-    """A result row with its raw samples (nanoseconds), telemetry, checks, environment and log."""
+def detail_json(detail: "ResultDetail", ground: "Ground") -> dict[str, Any]:
+    """A result row with its floors, raw samples (nanoseconds), telemetry, checks, environment and log."""
+    from suite.report.floors import floors
+
     measured = detail.measurement
     plain = measured.to_json()
     if measured.samples is not None:
         plain["samples"] = {**plain["samples"], "durations": list(measured.samples.durations_ns)}
     environment = {group: {name: fact._asdict() for name, fact in facts.items()} for group, facts in detail.environment.items()}
-    return {**detail.row.to_json(), "measurement": plain, "environment": environment, "log": detail.log}
+    below = [floor._asdict() for floor in floors(detail.row, ground)]
+    return {**detail.row.to_json(), "floors": below, "measurement": plain, "environment": environment, "log": detail.log}
 
 
 def _keyed(row: "ResultRow") -> str:

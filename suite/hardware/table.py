@@ -1,6 +1,7 @@
 """Spec sheets as text for people and as JSON values: what ``roofbench hardware [NAME] [--json]`` prints."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,9 +9,10 @@ from suite.hardware.catalogue import all_specs
 from suite.hardware.figure import NOT_FOUND, Figure, Figures, Source
 from suite.hardware.fits import RESERVE, WEIGHT_BITS, Fit, Fits, fits
 from suite.hardware.models import Model
-from suite.hardware.spec import PIPES, Check, HardwareSpec, Link
+from suite.hardware.spec import PIPES, Check, HardwareSpec, Link, Memory
 
 UNKNOWN = "n/a"
+BINARY_GB = 2**30  # bytes of a GB as makers count memory
 LIST_HEAD = ("id", "units", "memory GB", "GB/s", "bf16 TFLOP/s", "fp8 TFLOP/s", "name")
 
 
@@ -123,7 +125,7 @@ def _sections(spec: HardwareSpec) -> list[tuple[str, list[Entry]]]:
             f"memory {memory.type or ''}".rstrip() + (f", {memory.bus_bits} bit" if memory.bus_bits else ""),
             [
                 Entry("capacity", memory.capacity_bytes, _in(1e9, "GB")),
-                Entry("visible", memory.visible_bytes, _in(1e9, "GB")),
+                Entry("visible", _explained(memory), _in(1e9, "GB")),
                 Entry("bandwidth", memory.bandwidth_bytes_s, _in(1e9, "GB/s")),
             ],
         ),
@@ -146,6 +148,16 @@ def _sections(spec: HardwareSpec) -> list[tuple[str, list[Entry]]]:
         (_link_heading("host link", spec.host_link), _link_entries(spec.host_link)),
         ("power", [Entry("TDP", spec.tdp_w, _in(1, "W")), Entry("measured", spec.measured_power_w, _in(1, "W"))]),
     ]
+
+
+def _explained(memory: Memory) -> Figure:
+    """What is visible, with the reason where that is more than the capacity on the sheet."""
+    visible, capacity = memory.visible_bytes.value, memory.capacity_bytes.value
+    if visible is None or capacity is None or not 1 < visible / capacity <= BINARY_GB / 1e9:
+        return memory.visible_bytes
+    sold, bytes_of_it = capacity / 1e9, capacity / 1e9 * BINARY_GB
+    binary = f"above the capacity: makers write GB for 2^30 bytes, and {sold:g} of those are {bytes_of_it / 1e9:.4g} GB here"
+    return replace(memory.visible_bytes, note="; ".join(filter(None, (memory.visible_bytes.note, binary))))
 
 
 def _in(unit: float, name: str) -> Callable[[float], str]:
@@ -220,18 +232,31 @@ def _fit_lines(found: Fits | None) -> list[str]:
     lines += [f"  {_fit_line(row)}" for row in found.rows]
     models: dict[str, Model] = {row.model.id: row.model for row in found.rows}
     lines += [f"  {model.name} parameters: {model.arithmetic}; KV {model.kv_arithmetic}" for model in models.values()]
-    return _block("what fits (one sequence, KV cache in 16 bits, by memory alone)", lines)
+    return _block("what fits (one sequence, KV cache in 16 bits; - where the model itself does not go that far)", lines)
 
 
 def _largest(row: Fit | None) -> str:
-    return f"{row.model.name}, with up to {row.max_context:,} tokens" if row else "none of the named models"
+    return f"{row.model.name}, {_reach(row)}" if row else "none of the named models"
 
 
 def _fit_line(row: Fit) -> str:
-    contexts = " ".join(f"{context // 1024}k {'yes' if fitting else 'no':<3}" for context, fitting in row.contexts.items())
-    reach = f"{row.max_context:,} tokens" if row.max_context else "does not fit"
-    own = f", the model goes to {row.model.max_context:,}" if row.max_context > row.model.max_context else ""
-    return f"{row.model.name:<15} {row.format:<6} {contexts}  {reach}{own}: {row.arithmetic}"
+    contexts = " ".join(f"{context // 1024}k {_answer(row, context):<3}" for context in row.contexts)
+    return f"{row.model.name:<15} {row.format:<6} {contexts}  {_reach(row)}: {row.arithmetic}"
+
+
+def _answer(row: Fit, context: int) -> str:
+    """Whether a context fits; ``-`` for one that the model itself does not go to, however much memory there is."""
+    if context > row.model.max_context:
+        return "-"
+    return "yes" if row.contexts[context] else "no"
+
+
+def _reach(row: Fit) -> str:
+    if not row.max_context:
+        return "does not fit"
+    if row.max_context > row.model.max_context:
+        return f"{row.model.max_context:,} tokens, the model's limit (memory for {row.max_context:,})"
+    return f"up to {row.max_context:,} tokens"
 
 
 def _block(heading: str, lines: Iterable[str]) -> list[str]:

@@ -85,7 +85,7 @@ FIGURES = (
         lambda row: row.fractions.at_clock,
     ),
     _figure(
-        "Of best",
+        "Empirical",
         "Share of the empirical roof: the best verified and measured on this device",
         lambda row: percent(row.fractions.empirical),
         lambda row: row.fractions.empirical,
@@ -96,3 +96,9 @@ FIGURES = (
 REMARKS = Column("Remarks", "Reasons and what to know before trusting the number", remarks, remarks)
 
 COLUMNS = (*IDENTITY, *FIGURES, REMARKS)
+
+
+def named(*titles: str) -> tuple[Column, ...]:
+    """Columns of these titles, in this order."""
+    by_title = {column.title: column for column in COLUMNS}
+    return tuple(by_title[title] for title in titles)

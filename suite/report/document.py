@@ -1,32 +1,46 @@
 """A report as data: everything that is published about one or more runs, cleaned, before it becomes text."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
 
 from suite.backend import DeviceInfo
-from suite.errors import UsageError
+from suite.errors import StoreUnusable, UsageError
 from suite.outcome import Evidence
+from suite.report.cases import case_data
+from suite.report.floors import Ground
 from suite.report.headlines import Headline, headlines
 from suite.report.panels import Source, each_once, panel
 from suite.report.privacy import Scrubber, without_place_overrides, without_places
 from suite.report.reproduce import Command, rerun_command
 from suite.report.roofs import RoofSet
 from suite.report.system import Group, ceilings_group, device_group, environment_groups
-from suite.rows import DeviceRow, ResultRow, RunInfo
+from suite.rows import DeviceRow, ResultDetail, ResultRow, RunInfo
 
 DATA_FORMAT = "roofbench-report/1"
 
 
+class DetailSource(Source, Protocol):
+    """A source that also has everything kept of one result."""
+
+    def detail(self, result: int) -> ResultDetail: ...
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """One device of one run: its results, its roofs, and the best of each format."""
+    """One device of one run: its results, its roofs, and the best of each format.
+
+    ``cases`` has the JSON values of ``case_data`` for each result that can be shown over time, by its id; ``unreadable``
+    counts timed results whose samples the store cannot give back.
+    """
 
     label: str
     rows: tuple[ResultRow, ...]
     roofs: RoofSet
     headlines: tuple[Headline, ...]
     system: tuple[Group, ...]
+    cases: Mapping[int, dict[str, Any]] = field(default_factory=dict)
+    unreadable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,35 +83,39 @@ class ReportDocument:
         }
 
 
-def build(reader: Source, runs: Sequence[str]) -> ReportDocument:
+def build(reader: DetailSource, runs: Sequence[str], with_cases: bool = True) -> ReportDocument:
     """Read ``runs`` (ids or ``latest``) and make one report of them, in the order given.
 
-    Host and user names, addresses, home paths and the store's place are left out.  Raises ``UsageError`` when no run is
-    named; an unknown run raises what ``reader.resolve`` raises.
+    ``with_cases`` reads what is kept of each result too, which a text report does not show.  Host and user names,
+    addresses, home paths and the store's place are left out.  Raises ``UsageError`` when no run is named; an unknown run
+    raises what ``reader.resolve`` raises.
     """
     if not runs:
         raise UsageError("a report needs at least one run; name one, or 'latest' for the last")
     infos = {info.run: info for info in (reader.resolve(run) for run in runs)}
-    return ReportDocument(tuple(_run(reader, info) for info in infos.values()))
+    return ReportDocument(tuple(_run(reader, info, with_cases) for info in infos.values()))
 
 
-def _run(reader: Source, info: RunInfo) -> RunReport:
+def _run(reader: DetailSource, info: RunInfo, with_cases: bool) -> RunReport:
     environment = reader.environment(info.run)
     scrubber = Scrubber.of(environment)
     rows = [_clean(row, scrubber) for row in reader.results(info.run)]
     devices = [_clean_device(device, scrubber) for device in each_once(reader.devices(info.run))]
     return RunReport(
         info=_clean_info(info, scrubber),
-        devices=tuple(_device(reader, device, rows, len(devices) > 1) for device in devices),
+        devices=tuple(_device(reader, device, rows, len(devices) > 1, with_cases) for device in devices),
         system=environment_groups(scrubber.facts(environment)),
         command=rerun_command(info, scrubber),
     )
 
 
-def _device(reader: Source, device: DeviceRow, rows: Sequence[ResultRow], several: bool) -> DeviceReport:
+def _device(
+    reader: DetailSource, device: DeviceRow, rows: Sequence[ResultRow], several: bool, with_cases: bool
+) -> DeviceReport:
     own = [row for row in rows if (row.device_slot, row.device_uid) == (device.slot, device.info.uid)]
     found = panel(reader, device, own)
     pipes = tuple(sorted({row.pipe for row in own if row.pipe}))
+    cases, unreadable = _cases(reader, own, Ground.of(found)) if with_cases else ({}, 0)
     return DeviceReport(
         label=f"{device.info.name} (slot {device.slot})" if several else device.info.name,
         rows=found.rows,
@@ -107,7 +125,25 @@ def _device(reader: Source, device: DeviceRow, rows: Sequence[ResultRow], severa
             device_group(device.info, found.spec, device.match_reason),
             ceilings_group(found.spec, pipes, found.calibration),
         ),
+        cases=cases,
+        unreadable=unreadable,
     )
+
+
+def _cases(reader: DetailSource, rows: Sequence[ResultRow], ground: Ground) -> tuple[dict[int, dict[str, Any]], int]:
+    """The cases that can be shown over time, and how many timed ones the store is damaged at: the rest is published."""
+    found, unreadable = {}, 0
+    for row in rows:
+        if row.p50_s is None:
+            continue
+        try:
+            case = case_data(row, reader.detail(row.result_id).measurement, ground)
+        except StoreUnusable:
+            unreadable += 1
+            continue
+        if case is not None:
+            found[row.result_id] = case
+    return found, unreadable
 
 
 def _clean(row: ResultRow, scrubber: Scrubber) -> ResultRow:

@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 from suite.outcome import Evidence
 from suite.report.roofs import drawable
+from suite.report.words import doubtful
 from suite.rows import ResultRow
 
 
 class Headline(NamedTuple):
-    """The best result of one format: ``best`` of ``of`` verified cases of one regime."""
+    """The best result of one format, which names its regime, among ``of`` verified ones."""
 
     format: str
     best: ResultRow
@@ -19,8 +20,8 @@ class Headline(NamedTuple):
 def headlines(rows: Sequence[ResultRow]) -> tuple[Headline, ...]:
     """One headline a format, best fraction of spec first.
 
-    Regimes are not mixed: a format is judged in the hardest regime it was measured in (cold, sustained, device time
-    first).  Only measured results count.  Without a spec sheet the fraction is unknown and the rate decides.
+    Only measured results count, of any regime; one whose share of spec is known comes before one of which only the rate is,
+    and one in doubt is a headline only where no other is.
     """
     measured = [row for row in rows if drawable(row) and row.evidence == Evidence.MEASURED]
     found = [_headline(name, [row for row in measured if row.format == name]) for name in sorted({r.format for r in measured})]
@@ -28,13 +29,8 @@ def headlines(rows: Sequence[ResultRow]) -> tuple[Headline, ...]:
 
 
 def _headline(name: str, rows: Sequence[ResultRow]) -> Headline:
-    hardest = min(_ease(row) for row in rows)
-    same = [row for row in rows if _ease(row) == hardest]
-    return Headline(name, max(same, key=_merit), len(same))
-
-
-def _ease(row: ResultRow) -> tuple[bool, bool, bool]:
-    return row.cache != "cold", row.load != "sustained", row.dispatch != "device"
+    best = max(rows, key=lambda row: (row.fractions.spec is not None, not doubtful(row), *_merit(row)))
+    return Headline(name, best, len(rows))
 
 
 def _merit(row: ResultRow) -> tuple[float, float]:

@@ -7,32 +7,34 @@ past the escaping.
 import base64
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
 import plotly.graph_objects as go
-import yaml
 
 from suite.outcome import Outcome
+from suite.report.cases import POINTS
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.figures import CHART_CONFIG, roofline_figure
+from suite.report.glossary import GLOSSARY
 from suite.report.headlines import Headline
 from suite.report.method import METHOD, OUTCOMES
-from suite.report.palette import format_colour
+from suite.report.palette import INKS, format_colour
 from suite.report.roofs import drawable
 from suite.report.tables import results_table, system_table
 from suite.report.tags import Html, join, script_json, tag
-from suite.report.words import moment, percent, rate_unit, si, workload_title
+from suite.report.words import counted, doubt, moment, percent, rate_unit, si, workload_title
 
 _NOWHERE = "form-action 'none'; base-uri 'none'"
 DATA_ID = "roofbench-data"
+CASES_ID = "roofbench-cases"
 _SIMULATED = "Not all numbers in this report are measured: some are {kinds}. They are drawn differently and make no headline."
 
 
 def render_html(document: ReportDocument) -> str:
     """One self-contained page; the same document gives the same bytes."""
-    scripts = (_plotly(), _asset("report.js"))
+    scripts = (_plotly(), _asset("report.js"), _asset("cases.js"))
     devices = [device for run in document.runs for device in run.devices]
     body = tag(
         "body",
@@ -41,6 +43,7 @@ def render_html(document: ReportDocument) -> str:
         tag("footer", tag("p", f"Made by roofbench {document.runs[0].info.version} from the run's stored samples.")),
         tag("script", script_json(document.data()), type="application/json", id=DATA_ID),
         *(_figure_data(index, device) for index, device in enumerate(devices)),
+        tag("script", script_json(_cases(devices)), type="application/json", id=CASES_ID),
         *(Html(f"<script>{script}</script>") for script in scripts),
     )
     page = tag("html", _head(document.title, scripts), body, lang="en")
@@ -121,7 +124,9 @@ def _card(headline: Headline) -> Html:
         tag("span", "of the spec roof" if known else "share of spec n/a"),
         tag("span", f"{rate}, {row.bound or 'unknown'} bound" if known else f"{row.bound or 'unknown'} bound", class_="small"),
         tag("span", workload_title(row), class_="small"),
-        tag("span", _breakable(row.regime), f", best of {headline.of}", class_="small"),
+        tag("span", _breakable(row.regime), class_="regime"),
+        tag("span", f"best of {headline.of} verified", class_="small"),
+        *([tag("span", doubts, class_="small doubt")] if (doubts := doubt(row)) else []),
     )
 
 
@@ -150,6 +155,12 @@ def _figure_data(index: int, device: DeviceReport) -> Html:
     return tag("script", script_json(content), type="application/json", class_="figure", data_target=f"plot-{index}")
 
 
+def _cases(devices: Sequence[DeviceReport]) -> dict[str, Any]:
+    """Every case that can be opened, by its result's id, and the colours of both themes."""
+    cases = {str(number): case for device in devices for number, case in device.cases.items()}
+    return {"cases": cases, "themes": {name: ink._asdict() for name, ink in INKS.items()}}
+
+
 def _theme(figure: go.Figure) -> dict[str, Any]:
     """What differs between themes: the layout, and the colours of each trace."""
     traces = json.loads(figure.to_json())
@@ -164,13 +175,25 @@ def _colours(trace: dict[str, Any]) -> dict[str, Any]:
 def _results(run: RunReport, device: DeviceReport, index: int) -> Html:
     identity = f"results-{index}"
     search = tag("input", type="search", class_="filter", data_table=identity, id=f"filter-{index}")
+    caption = f"Every case of run {run.info.run} on {device.label}"
     return join(
         (
             tag("h3", f"Results of {device.label}"),
+            *(tag("p", text, class_="small") for text in _opening(device)),
             tag("p", tag("label", "Show only rows with ", for_=f"filter-{index}"), search, class_="controls"),
-            results_table(device.rows, f"Every case of run {run.info.run} on {device.label}", identity),
+            results_table(device.rows, caption, identity, device.cases),
         )
     )
+
+
+def _opening(device: DeviceReport) -> Iterator[str]:
+    if device.cases:
+        yield (
+            "Choose a case's name to see it over time: its samples, with clock, power and temperature beneath. "
+            f"Series are drawn as at most {POINTS} values; the store keeps them whole."
+        )
+    if device.unreadable:
+        yield f"The samples of {counted(device.unreadable, 'case')} cannot be read; `roofbench store check` says what is wrong."
 
 
 def _system(run: RunReport) -> Html:
@@ -181,7 +204,6 @@ def _system(run: RunReport) -> Html:
 def _again(run: RunReport) -> Html:
     info, command = run.info, run.command
     version = f"roofbench {info.version}" + (f", commit {info.commit}" if info.commit else ", commit not recorded")
-    config = yaml.safe_dump(info.config, sort_keys=False, allow_unicode=True, width=120)
     copy = tag("button", "Copy", type="button", class_="copy", aria_label="Copy the command")
     return tag(
         "section",
@@ -189,18 +211,26 @@ def _again(run: RunReport) -> Html:
         tag("p", f"In a clone of {version}, with the package installed:"),
         tag("div", tag("pre", tag("code", command.line), tabindex=0), copy, class_="command"),
         *(tag("p", f"Note: {caution}.", class_="small") for caution in command.cautions),
-        tag("details", tag("summary", "Resolved configuration"), tag("pre", tag("code", config), tabindex=0), open=True),
+        tag(
+            "details", tag("summary", "Every setting, as a file"), tag("pre", tag("code", command.file), tabindex=0), open=True
+        ),
     )
 
 
 def _method() -> Html:
     return tag(
         "section",
+        tag("h2", "Words used here"),
+        tag("dl", *_definitions((term.name, _sentence(term.text)) for term in GLOSSARY), class_="method glossary"),
         tag("h2", "How it was measured"),
         tag("dl", *_definitions((topic.name, topic.text) for topic in METHOD), class_="method"),
         tag("h3", "How a case can end"),
         tag("dl", *_definitions((name.replace("_", " "), text) for name, text in OUTCOMES.items()), class_="outcomes"),
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _definitions(pairs: Iterator[tuple[str, str]]) -> Iterator[Html]:

@@ -47,7 +47,7 @@ def _lines(roofs: RoofSet) -> Iterator[str]:
     if roofs.of_kind("spec"):
         yield "solid: spec roof"
     for load in sorted({roof.load or "" for roof in roofs.of_kind("empirical")}, reverse=True):
-        yield f"{LOAD_STROKES.get(load, 'dashed')}: best {load}"
+        yield f"{LOAD_STROKES.get(load, 'dashed')}: empirical, {load}"
 
 
 def _left_out(rows: Sequence[ResultRow], drawn: int) -> Iterator[str]:

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-import yaml
-
 from suite.outcome import Outcome
 from suite.report.columns import COLUMNS
 from suite.report.document import DeviceReport, ReportDocument, RunReport
+from suite.report.glossary import GLOSSARY
 from suite.report.headlines import Headline
 from suite.report.method import METHOD, OUTCOMES
 from suite.report.roofs import Roof
@@ -23,6 +22,7 @@ def render_markdown(document: ReportDocument) -> str:
     blocks = [f"# {_text(document.title)}", *_evidence(document)]
     for run in document.runs:
         blocks += _run(run)
+    blocks += ["## Words used here", "\n".join(f"- {_text(term.name)}: {_text(term.text)}" for term in GLOSSARY)]
     blocks += ["## How it was measured", *(f"**{topic.name}.** {_text(topic.text)}" for topic in METHOD)]
     blocks += ["### How a case can end", "\n".join(f"- {_text(name)}: {text}" for name, text in OUTCOMES.items())]
     return "\n\n".join(blocks) + "\n"
@@ -85,8 +85,8 @@ def _again(run: RunReport) -> Iterator[str]:
     yield _text(f"In a clone of roofbench {run.info.version}, {commit}, with the package installed:")
     yield _fenced(run.command.line, "sh")
     yield from (_text(f"Note: {caution}.") for caution in run.command.cautions)
-    yield "Resolved configuration:"
-    yield _fenced(yaml.safe_dump(run.info.config, sort_keys=False, allow_unicode=True, width=120).rstrip(), "yaml")
+    yield "Every setting:"
+    yield _fenced(run.command.file.rstrip(), "yaml")
 
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

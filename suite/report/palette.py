@@ -41,17 +41,19 @@ LOAD_STROKES = {"sustained": "dashed", "burst": "dotted"}  # the same, for words
 
 
 class Ink(NamedTuple):
-    """The neutral colours of one theme."""
+    """The neutral colours of one theme, one that stands out, and one for what is wrong."""
 
     background: str
     text: str
     muted: str
     grid: str
+    accent: str
+    alert: str
 
 
 INKS: dict[Theme, Ink] = {
-    "light": Ink(background="#ffffff", text="#1c2128", muted="#57606a", grid="#dde1e6"),
-    "dark": Ink(background="#11161c", text="#e6e9ed", muted="#a3acb8", grid="#2b323b"),
+    "light": Ink(background="#ffffff", text="#1c2128", muted="#57606a", grid="#dde1e6", accent="#0a5fb4", alert="#a40e26"),
+    "dark": Ink(background="#11161c", text="#e6e9ed", muted="#a3acb8", grid="#2b323b", accent="#7cb8ff", alert="#ff9aa5"),
 }
 
 

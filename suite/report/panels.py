@@ -58,6 +58,13 @@ def each_once(devices: Iterable[DeviceRow]) -> tuple[DeviceRow, ...]:
     return tuple({(device.slot, device.info.uid): device for device in devices}.values())
 
 
+def device_of(devices: Iterable[DeviceRow], row: ResultRow) -> DeviceRow:
+    """The device a result was taken on, as its run recorded it last."""
+    found = [each for each in devices if (each.slot, each.info.uid) == (row.device_slot, row.device_uid)]
+    assert found, f"result {row.result_id} refers to a device of its run"
+    return found[-1]
+
+
 def evidence_of(rows: Sequence[ResultRow]) -> Evidence:
     """The kind of evidence whose roofs apply: simulated results are held against simulated ones only."""
     kinds = {row.evidence for row in rows}

@@ -3,35 +3,39 @@
 import shlex
 from typing import NamedTuple
 
+from suite.again import COMMAND, PLACE, experiment_file, missing_elsewhere, own_folder
 from suite.report.privacy import Scrubber, without_place_overrides
 from suite.rows import RunInfo
 
-_CONFIG_FLAGS = ("--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn")
-
 
 class Command(NamedTuple):
-    """A shell line, and what a reader must know before trusting that it repeats the run."""
+    """A shell line, what a reader must know before trusting that it repeats the run, and the run as an experiment file.
+
+    ``needs_file`` says that the line reads that file, because the run was composed from a folder which the reader lacks.
+    """
 
     line: str
     cautions: tuple[str, ...]
+    file: str
+    needs_file: bool
 
 
 def rerun_command(info: RunInfo, scrubber: Scrubber) -> Command:
-    """``roofbench run`` with the run's own overrides, less those that say where results go."""
+    """``roofbench run`` with the run's own overrides, less those that say where results go; or with its experiment file."""
+    what, needed = f"run {info.run}", own_folder(info)
+    file = experiment_file(scrubber.json(info.config), what)
     given = without_place_overrides(info.overrides)
     kept = [scrubber.text(override) for override in given]
-    return Command(shlex.join(["roofbench", "run", *kept]), tuple(_cautions(info, tuple(kept) != given)))
+    line = COMMAND if needed else shlex.join(["roofbench", "run", *kept])
+    masked = file != experiment_file(info.config, what) if needed else tuple(kept) != given
+    return Command(line, tuple(_cautions(info, needed, masked)), file, needed)
 
 
-def _cautions(info: RunInfo, scrubbed: bool) -> list[str]:
+def _cautions(info: RunInfo, needs_file: bool, masked: bool) -> list[str]:
     found = (
         ("the working tree had changes that are not in the commit", bool(info.dirty)),
-        ("the run read a configuration folder of its own; the resolved configuration below holds what it said", _local(info)),
-        ("an override held a private name or path, which is masked here", scrubbed),
+        (f"the run read a configuration folder of its own; save the settings below as {PLACE} first", needs_file),
+        ("a setting held a private name or path, which is masked here", masked),
         (f"the run is {info.status}: {info.finished} of {info.planned} planned cases have a result", info.status != "complete"),
     )
-    return [text for text, holds in found if holds]
-
-
-def _local(info: RunInfo) -> bool:
-    return any(word.split("=", 1)[0] in _CONFIG_FLAGS for word in info.argv)
+    return [*(text for text, holds in found if holds), *missing_elsewhere(info.config)]

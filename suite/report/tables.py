@@ -1,33 +1,54 @@
 """The tables of the HTML report."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from suite.outcome import Outcome
-from suite.report.columns import FIGURES, IDENTITY, Column
+from suite.report.columns import Column, ending, named
 from suite.report.system import Group
 from suite.report.tags import Html, tag
 from suite.report.words import doubtful, remarks, variation, workload_title
 from suite.rows import ResultRow
 
-SHOWN = (*IDENTITY, *FIGURES)
+# What a reader looks for first stands where a narrow screen still shows it.
+FIRST = named("Time", "Of spec", "Bound")
+REST = named(
+    "Format",
+    "Regime",
+    "Throughput",
+    "Bandwidth",
+    "At clock",
+    "Empirical",
+    "Of boost",
+    "Clock",
+    "Error",
+    "Implementation",
+)
+SHOWN = (*named("Case"), *FIRST, *REST)
+HINT = "This table is wider than its place: scroll it sideways for more columns."
 
 
-def results_table(rows: Sequence[ResultRow], caption: str, identity: str) -> Html:
-    """Every case, sortable by any column; a case without a time has its reason where the figures would be, and what
-    puts a figure in doubt stands under the case's name, where it is seen whatever is scrolled away.
+def results_table(rows: Sequence[ResultRow], caption: str, identity: str, opened: Collection[int] = ()) -> Html:
+    """Every case, sortable by any column; a case without a time has its outcome and reason where time and bound would be.
 
-    The wrapper scrolls sideways where the screen is narrower than the table.
+    What puts a figure in doubt stands under the case's name, where it is seen whatever is scrolled away.  The names of
+    the results in ``opened`` are buttons that show the case over time.
     """
     head = tag("tr", *(_heading(column) for column in SHOWN))
     table = tag(
         "table",
         tag("caption", caption),
         tag("thead", head),
-        tag("tbody", *(_row(row) for row in rows)),
+        tag("tbody", *(_row(row, row.result_id in opened) for row in rows)),
         class_="results sortable",
         id=identity,
     )
-    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return _scrolled(table, caption)
+
+
+def _scrolled(table: Html, caption: str) -> Html:
+    """A table that scrolls sideways where the screen is narrower, and says so then."""
+    scroll = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return tag("div", tag("p", HINT, class_="hint"), scroll, class_="frame")
 
 
 def _heading(column: Column) -> Html:
@@ -35,14 +56,20 @@ def _heading(column: Column) -> Html:
     return tag("th", button, scope="col", class_="number" if column.numeric else None)
 
 
-def _row(row: ResultRow) -> Html:
-    if row.p50_s is None:
-        reason = tag("td", remarks(row), colspan=len(FIGURES), class_="reason")
-        cells, remark = [*(_cell(column, row) for column in IDENTITY[1:]), reason], ""
-    else:
-        cells, remark = [_cell(column, row) for column in SHOWN[1:]], remarks(row)
-    name = tag("th", workload_title(row), *_below("variation", variation(row)), *_below("remark", remark), scope="row")
-    return tag("tr", name, *cells, class_=_row_class(row))
+def _row(row: ResultRow, opens: bool) -> Html:
+    remark = remarks(row) if row.p50_s is not None else ""
+    title = workload_title(row)
+    shown = tag("button", title, type="button", class_="case", data_case=row.result_id, aria_expanded="false")
+    below = (*_below("variation", variation(row)), *_below("remark", remark))
+    name = tag("th", shown if opens else title, *below, scope="row")
+    first = [_cell(column, row) for column in FIRST] if row.p50_s is not None else [_ending(row)]
+    return tag("tr", name, *first, *(_cell(column, row) for column in REST), class_=_row_class(row))
+
+
+def _ending(row: ResultRow) -> Html:
+    how = tag("strong", ending(row), class_="bound none")
+    said = remarks(row)
+    return tag("td", how, f": {said}" if said else "", colspan=len(FIRST), class_="reason", data_sort=ending(row))
 
 
 def _below(kind: str, text: str) -> list[Html]:
@@ -76,7 +103,7 @@ def system_table(groups: Iterable[Group], caption: str) -> Html:
     head = tag("tr", *(tag("th", title, scope="col") for title in titles))
     bodies = (tag("tbody", _group_heading(group), *_fields(group)) for group in groups if group.fields)
     table = tag("table", tag("caption", caption), tag("thead", head), *bodies, class_="system")
-    return tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return _scrolled(table, caption)
 
 
 def _group_heading(group: Group) -> Html:

@@ -7,6 +7,7 @@ from suite.report.printable import clipped, printable
 from suite.rows import ResultRow
 
 UNKNOWN = "n/a"
+NOT_RESOLVED = "not resolved"  # instead of a half width above the median itself, which says nothing more
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -29,13 +30,18 @@ def duration(seconds: float | None) -> str:
     """Four significant digits in the largest unit that keeps the figure at or above 1: ``1.632 ms``."""
     if seconds is None:
         return UNKNOWN
-    scale, unit = next(((s, u) for s, u in _TIMES if seconds >= s * 0.99995), _TIMES[-1])
+    scale, unit = next(((s, u) for s, u in _TIMES if abs(seconds) >= s * 0.99995), _TIMES[-1])
     return f"{_digits(seconds / scale, 4)} {unit}"
 
 
 def percent(fraction: float | None) -> str:
     """A ratio of 0 to 1 as ``92.3 %``; values above 1 are shown as they are."""
     return UNKNOWN if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """``1 sample``, ``2 samples``, ``2,048 samples``; ``many`` where it is not the singular with an s."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def moment(iso_utc: str) -> str:
@@ -54,10 +60,17 @@ def relative_half_width(row: ResultRow) -> float | None:
     return (high - low) / 2 / row.p50_s
 
 
+def resolved(row: ResultRow) -> bool:
+    """Whether the interval of the median is narrow enough to be a percentage of it."""
+    return (relative_half_width(row) or 0.0) <= 1.0
+
+
 def timing(row: ResultRow) -> str:
-    """Median with its interval, ``1.632 ms ± 0.2 %``."""
+    """Median with its interval, ``1.632 ms ± 0.2 %``, or ``± not resolved``."""
     half_width = relative_half_width(row)
-    return duration(row.p50_s) + (f" ± {_digits(100 * half_width, 2)} %" if half_width is not None else "")
+    if half_width is None:
+        return duration(row.p50_s)
+    return f"{duration(row.p50_s)} ± " + (f"{_digits(100 * half_width, 2)} %" if resolved(row) else NOT_RESOLVED)
 
 
 def workload_title(row: ResultRow) -> str:
@@ -85,6 +98,7 @@ def case_title(row: ResultRow) -> str:
 def marks(row: ResultRow) -> tuple[str, ...]:
     """What a reader must know before trusting a timed result, most serious first; empty for a clean one."""
     found = (
+        (_unresolved(row), not resolved(row)),
         ("not converged", row.converged is False),
         ("not steady", row.steady is False),
         ("contended", row.contended is True),
@@ -95,14 +109,29 @@ def marks(row: ResultRow) -> tuple[str, ...]:
     return tuple(name for name, holds in found if holds)
 
 
+def _unresolved(row: ResultRow) -> str:
+    low, high = row.interval_s or (None, None)
+    return f"± not resolved: {duration(low)} to {duration(high)} from {counted(row.count or 0, 'sample')}"
+
+
 def remarks(row: ResultRow) -> str:
     """The beginning of the reason an outcome was stored with, and the marks."""
     return "; ".join([*([clipped(printable(row.reason))] if row.reason else []), *marks(row)])
 
 
+def doubt(row: ResultRow) -> str:
+    """Why the number itself is in doubt: no tight interval, no steady state, or somebody else on the device; else empty."""
+    found = (
+        ("not converged", row.converged is False),
+        ("not steady", row.steady is False),
+        ("contended", row.contended is True),
+    )
+    return ", ".join(name for name, holds in found if holds)
+
+
 def doubtful(row: ResultRow) -> bool:
-    """Whether the number itself is in doubt: no tight interval, no steady state, or somebody else on the device."""
-    return row.converged is False or row.steady is False or row.contended is True
+    """Whether the number itself is in doubt."""
+    return bool(doubt(row))
 
 
 def _digits(value: float, significant: int) -> str:

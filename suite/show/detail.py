@@ -1,35 +1,39 @@
 """One result with everything that is kept of it: the number, its samples over time, the device beside them, the checks."""
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from suite.backend import Channel, Fact
+from suite.backend import Fact
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
+from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
-from suite.report.words import case_title, duration, percent, rate_unit, si, timing
+from suite.report.timeline import THROTTLE, timeline
+from suite.report.words import case_title, counted, duration, percent, rate_unit, si, timing
+from suite.roofline import launch_times_s
 from suite.rows import ResultDetail, ResultRow
-from suite.show.chart import histogram, over_time
+from suite.show.chart import histogram
 from suite.show.results import remark
 from suite.show.screen import Screen
+from suite.show.table import Column, Row, table
+from suite.show.timeline import Limits, timeline_lines
 
 BINS = 12
-CHART_ROWS = 6
-TELEMETRY_ROWS = 3
-SI_UNITS = {"Hz": "Hz", "bytes": "B"}  # channels whose readings are too large for plain digits
+SI_UNITS = {"Hz": "Hz", "bytes": "B", "W": "W"}
 LOG_LINES = 20  # the end of a log is where a failure says what it was
 
 
-def detail_lines(detail: ResultDetail, screen: Screen) -> Iterator[str]:
-    """Sections in the order in which a reader doubts: the number, its samples, the device, the checks, the environment."""
+def detail_lines(detail: ResultDetail, ground: Ground, screen: Screen) -> Iterator[str]:
+    """Sections in the order in which a reader doubts: the number, its roof, samples and device over time, the checks."""
     row, measured = detail.row, detail.measurement
     yield screen.paint(printable(case_title(row)), "bold")
-    yield from _pairs({"outcome": _ending(row), **_identity(row)})
+    yield from _pairs({"outcome": _ending(row), **_identity(row, ground)})
     if measured.samples is not None:
         yield from _section("result", screen, _pairs(_figures(row, measured)))
+        yield from _section("roof and floors", screen, _floors(row, floors(row, ground), screen))
         yield from _section("samples", screen, _samples(measured.samples, screen))
-    yield from _section("telemetry", screen, _telemetry(measured.telemetry, screen))
+        yield from _section("over time", screen, _over_time(detail, ground.ceilings.info.power_limit_w, screen))
+    yield from _section("telemetry", screen, _telemetry(measured))
     yield from _section("checks", screen, _checks(measured))
     yield from _section("implementation", screen, _pairs(measured.description))
     yield from _section("phases", screen, _pairs({name: duration(taken_s) for name, taken_s in measured.phases_s.items()}))
@@ -64,13 +68,14 @@ def _ending(row: ResultRow) -> str:
     return said if row.outcome != Outcome.OK else f"ok ({said})" if said else "ok"
 
 
-def _identity(row: ResultRow) -> dict[str, Any]:
+def _identity(row: ResultRow, ground: Ground) -> dict[str, Any]:
+    sheet = "spec derived from what it reports" if ground.ceilings.spec else "in no spec sheet"
     settings = {f"{name}": value for name, value in {**row.params, **row.switches}.items()}
     return {
         "run": row.run,
         "case": row.case_key,
         "workload": row.workload_key,
-        "device": f"{row.backend} {row.device}, slot {row.device_slot}, {row.hardware or 'in no spec sheet'}",
+        "device": f"{row.backend} {row.device}, slot {row.device_slot}, {row.hardware or sheet}",
         "settings": ", ".join(f"{name}={value}" for name, value in settings.items()),
         "data": row.distribution,
         "execution": f"{row.execution}, {row.evidence}, attempt {row.attempt}, {row.finished_at} UTC",
@@ -82,9 +87,10 @@ def _identity(row: ResultRow) -> dict[str, Any]:
 def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
     fractions = {name: percent(value) for name, value in row.fractions._asdict().items()}
     low, high = row.interval_s or (None, None)
+    count = counted(row.count or 0, "sample")
     return {
         "time": f"{timing(row)}, 95 % interval of the median {duration(low)} to {duration(high)}",
-        "spread": f"p05 {duration(row.p05_s)}, p95 {duration(row.p95_s)}, min {duration(row.min_s)}, {row.count} samples",
+        "spread": f"p05 {duration(row.p05_s)}, p95 {duration(row.p95_s)}, min {duration(row.min_s)}, {count}",
         "converged": _answer(row.converged),
         "steady": _answer(row.steady),
         "contended": _answer(row.contended),
@@ -94,7 +100,7 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
         "clock": si(row.clock_hz, "Hz"),
         "power": si(row.power_w, "W"),
         "energy": si(row.energy_j, "J") if row.energy_j is None or row.energy_j >= 1 else f"{row.energy_j:.3g} J",
-        "throttle": row.throttle or "none seen",
+        "throttle": "n/a" if row.throttle is None else row.throttle or "none seen",
         "memory": si(measured.peak_memory_bytes, "B"),
     }
 
@@ -103,35 +109,52 @@ def _answer(value: bool | None) -> str:
     return "not known" if value is None else "yes" if value else "no"
 
 
-def _samples(samples: SampleSet, screen: Screen) -> Iterator[str]:
-    kept = f", every {samples.stride}th kept" if samples.stride > 1 else ""
-    method = printable(str(samples.method))
-    yield f"  {samples.count} of {samples.launches} launches each{kept}, {len(samples.boundaries)} batches, by {method}"
-    yield from _pairs(samples.details)
-    times_s = [ns * 1e-9 / samples.launches for ns in samples.durations_ns]
-    if not times_s:
+def _floors(row: ResultRow, found: Sequence[Floor], screen: Screen) -> Iterator[str]:
+    """Each floor with its time and how many times it the median is."""
+    if row.p50_s is None:
         return
-    width = screen.columns - 2
-    yield "  how often, by seconds a launch"
-    yield from (f"  {line}" for line in histogram(times_s, duration, width, BINS, screen.blocks))
-    yield "  in the order they were taken"
-    yield from (f"  {line}" for line in over_time(times_s, duration, width, CHART_ROWS, screen.blocks))
+    yield f"  {printable(verdict(row, found))}"
+    columns = (Column("floor"), Column("time", right=True), Column("median", right=True))
+    yield from table(columns, [Row(_floor(row, floor), floor.basis) for floor in found], screen)
 
 
-def _telemetry(channels: Mapping[str, Channel], screen: Screen) -> Iterator[str]:
-    for name, channel in channels.items():
+def _floor(row: ResultRow, floor: Floor) -> tuple[str, ...]:
+    return floor.name, duration(floor.time_s), times_over(missed_by(row, floor)) or "-"
+
+
+def _samples(samples: SampleSet, screen: Screen) -> Iterator[str]:
+    kept = f", one of every {samples.stride} kept" if samples.stride > 1 else ""
+    taken = f"{counted(samples.count, 'sample')} of {counted(samples.launches, 'launch', 'launches')} each{kept}"
+    batches = counted(len(samples.boundaries), "batch", "batches")
+    yield f"  {taken}, {batches}, by {printable(str(samples.method))}"
+    yield from _pairs(samples.details)
+    times_s = launch_times_s(samples)
+    if times_s:
+        yield "  how often, by seconds of one launch"
+        yield from (f"  {line}" for line in histogram(times_s, duration, screen.columns - 2, BINS, screen.blocks))
+
+
+def _over_time(detail: ResultDetail, power_limit_w: float | None, screen: Screen) -> Iterator[str]:
+    found = timeline(detail.measurement)
+    if found is not None:
+        yield from timeline_lines(found, Limits(power_limit_w, detail.row.throttle), screen)
+
+
+def _telemetry(measured: Measurement) -> Iterator[str]:
+    """Every channel in one line; throttle reasons that were read are in the figure over time."""
+    for name, channel in measured.telemetry.items():
+        if name.startswith(THROTTLE) and channel.values and measured.samples is not None:
+            continue
         title = printable(name.replace("_", " "))
         if not channel.values:
             yield f"  {title}: unavailable, {clipped(printable(channel.unavailable)) or 'no reading in the window'}"
             continue
         low, high = min(channel.values), max(channel.values)
-        if channel.unit == "" or low == high:
-            yield f"  {title}: {_reading(low, channel.unit)} in all {len(channel.values)} readings"
-            continue
-        yield f"  {title}: {_reading(low, channel.unit)} to {_reading(high, channel.unit)} in {len(channel.values)} readings"
-        label = partial(_reading, unit=channel.unit)
-        chart = over_time(channel.values, label, screen.columns - 4, TELEMETRY_ROWS, screen.blocks)
-        yield from (f"    {line}" for line in chart)
+        readings = counted(len(channel.values), "reading")
+        if low == high:
+            yield f"  {title}: {_reading(low, channel.unit)} in {'all ' if len(channel.values) > 1 else ''}{readings}"
+        else:
+            yield f"  {title}: {_reading(low, channel.unit)} to {_reading(high, channel.unit)} in {readings}"
 
 
 def _reading(value: float, unit: str) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from suite.outcome import Outcome
 from suite.report.printable import clipped, printable
-from suite.report.words import duration, marks, percent, relative_half_width
+from suite.report.words import NOT_RESOLVED, duration, marks, percent, relative_half_width
 from suite.rows import DeviceRow, ResultRow, RunInfo
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
@@ -21,8 +21,9 @@ COLUMNS = (
     Column("GB/s", rank=7, right=True),
     Column("of spec", right=True),
     Column("at clock", rank=6, right=True),
-    Column("of best", rank=5, right=True),
+    Column("empirical", rank=5, right=True),
 )
+NAME_LENGTH = 80  # of a device's name, so that its spec sheet still stands behind it
 GRAVE = (Outcome.INCORRECT, Outcome.IMPOSSIBLE, Outcome.CRASHED, Outcome.TIMEOUT, Outcome.ERROR, Outcome.NOT_HONOURED)
 
 
@@ -38,6 +39,13 @@ def run_lines(run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultR
     yield counts_line(rows)
 
 
+def case_hint(run: RunInfo, rows: Sequence[ResultRow], option: str) -> Iterator[str]:
+    """How to see one case of these tables with everything; ``option`` names the store where it must be named."""
+    if rows:
+        yield f"one case in detail: `roofbench show {run.run} CASE{option}`, where CASE is a key that"
+        yield f"`roofbench show {run.run} --keys{option}` lists, or its beginning"
+
+
 def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen) -> Iterator[str]:
     """Which run, how far it came, and on what."""
     state = screen.paint(printable(run.status), "green" if run.status == "complete" else "yellow")
@@ -48,9 +56,8 @@ def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen) -> 
         yield f"  note: {clipped(printable(run.note))}"
     for device in devices:
         partition = f" ({device.info.partition})" if device.info.partition else ""
-        yield clipped(
-            printable(f"  device {device.slot}: {device.info.backend} {device.info.name}{partition}, {_sheet(device)}")
-        )
+        name = clipped(printable(device.info.name), NAME_LENGTH)
+        yield clipped(printable(f"  device {device.slot}: {device.info.backend} {name}{partition}, {_sheet(device)}"))
 
 
 def runs_lines(runs: Sequence[RunInfo], screen: Screen) -> Iterator[str]:
@@ -76,12 +83,14 @@ def result_table(rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
 
 
 def case_labels(rows: Iterable[ResultRow]) -> tuple[str, ...]:
-    """Names of the parameters, besides sizes, in which these rows differ: the others would only repeat themselves."""
-    values: dict[str, set[str]] = {}
-    for row in rows:
-        for name, value in [*row.params.items(), ("data", row.distribution), *row.switches.items()]:
-            values.setdefault(name, set()).add(str(value))
-    return tuple(name for name, seen in values.items() if len(seen) > 1 and name not in ("m", "n", "k"))
+    """Names of the parameters, besides sizes, in which these rows differ: the others would only repeat themselves.
+
+    A switch that only some cases name differs too: the others have it off.
+    """
+    known = [{**row.params, "data": row.distribution, **row.switches} for row in rows]
+    names = dict.fromkeys(name for each in known for name in each)
+    differing = (name for name in names if len({str(each.get(name, "")) for each in known}) > 1)
+    return tuple(name for name in differing if name not in ("m", "n", "k"))
 
 
 def case_label(row: ResultRow, differing: Sequence[str]) -> str:
@@ -137,10 +146,10 @@ def _row(row: ResultRow, differing: Sequence[str]) -> Row:
 
 
 def _percent_width(half_width: float | None) -> str:
-    """Two digits, which is all that an interval's width means; whole percents where it is wider than the median itself."""
+    """Two digits, which is all that an interval's width means; no percents where it is wider than the median itself."""
     if half_width is None:
         return ""
-    return f"{100 * half_width:.2g}%" if half_width < 1 else f"{100 * half_width:.0f}%"
+    return NOT_RESOLVED if half_width > 1 else f"{100 * half_width:.2g}%" if half_width < 0.995 else "100%"
 
 
 def _when(run: RunInfo) -> str:

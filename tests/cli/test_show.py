@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suite.backend import Channel, Fact
-from suite.measurement import Check, Measurement, SampleSet
-from suite.outcome import Outcome
-from suite.rows import Fractions, ResultDetail, ResultRow
-from suite.show.chart import histogram, over_time
-from suite.show.detail import detail_lines
-from suite.show.results import case_label, case_labels, counts_line, remark, run_lines, span
+from suite.commands.show import DETAIL
+from suite.rows import Fractions, ResultRow
+from suite.show.chart import histogram
+from suite.show.results import case_hint, case_label, case_labels, counts_line, header_lines, remark, run_lines, span
 from suite.show.screen import Screen, screen_of
 from suite.show.table import Column, Row, table
 from tests.pace import at_reference_pace_s
@@ -105,6 +102,12 @@ def test_data_and_switches_tell_cases_apart() -> None:
     assert case_label(pair[1], case_labels(pair)) == "4096x4096x4096 data=zeros"
 
 
+def test_a_switch_that_only_one_of_two_cases_names_tells_them_apart() -> None:
+    pair = [result(switches={"tf32": False}), result(switches={"tf32": False, "emulation": "bf16x9"})]
+    labels = [case_label(row, case_labels(pair)) for row in pair]
+    assert labels == ["4096x4096x4096", "4096x4096x4096 emulation=bf16x9"]
+
+
 def test_a_remark_names_the_outcome_its_reason_and_the_doubts() -> None:
     assert remark(result(steady=True)) == ""
     assert remark(replace(result(), outcome="impossible", reason="110 % of the peak at the clock", converged=False)) == (
@@ -168,6 +171,34 @@ def test_an_empty_column_is_left_out_and_an_empty_table_is_its_heading() -> None
     assert list(table(columns, [], PLAIN)) == ["  case"]
 
 
+def test_an_interval_wider_than_the_median_has_no_percentage_and_says_why() -> None:
+    row = result(p50_s=2e-6, interval_s=(1e-6, 2.4e-5), converged=False, count=5)
+    line = line_with("4096x4096x4096", shown(PLAIN, [row]))
+    assert "569%" not in line
+    assert "not resolved  " in line
+    assert "± not resolved: 1.000 µs to 24.00 µs from 5 samples; not converged" in line
+
+
+def test_after_the_tables_it_is_said_how_to_see_one_case() -> None:
+    text = " ".join(case_hint(run_info(), rows(), " --store mine.db"))
+    assert f"`roofbench show {run_info().run} CASE --store mine.db`" in text
+    assert f"`roofbench show {run_info().run} --keys --store mine.db`" in text
+    assert list(case_hint(run_info(), [], "")) == []
+
+
+def test_a_long_device_name_leaves_room_for_its_spec_sheet() -> None:
+    long = device(info=replace(device().info, name="N" * 200))
+    (line,) = [line for line in header_lines(run_info(), [long], PLAIN) if "device 0" in line]
+    assert line.endswith("N..., spec sheet testium-t1 (exact name)")
+
+
+def test_the_help_explains_the_words_of_the_tables() -> None:
+    for word in ("cold, warm", "burst, sustained", "device, call", "bound unknown", "empirical", "steady", "converged",
+                 "contended", "emulated"):  # fmt: skip
+        assert f"  {word}  " in DETAIL
+    assert max(map(len, DETAIL.splitlines())) <= 128
+
+
 TIMES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=300)
 
 
@@ -176,68 +207,3 @@ def test_a_histogram_counts_every_sample_once(times: list[float], width: int, bl
     lines = list(histogram(times, "{:.3g}".format, width, 12, blocks))
     assert sum(int(line.split()[-1]) for line in lines) == len(times)
     assert len(lines) == (12 if max(times) > min(times) else 1)
-
-
-@given(TIMES, st.integers(30, 120), st.integers(1, 8), st.booleans())
-def test_a_chart_over_time_fits_its_width_and_marks_every_column(
-    values: list[float], width: int, height: int, blocks: bool
-) -> None:
-    lines = list(over_time(values, "{:.3g}".format, width, height, blocks))
-    assert len(lines) == height
-    plots = [line.partition("|")[2] for line in lines]
-    assert len(set(map(len, plots))) == 1
-    assert " " not in plots[-1]
-    assert len(plots[0]) <= len(values)
-
-
-def test_a_chart_rises_where_the_values_do() -> None:
-    lines = list(over_time([1.0] * 50 + [2.0] * 50, str, 30, 2, blocks=True))
-    top = lines[0].partition("|")[2]
-    assert set(top[: len(top) // 2 - 1]) == {" "}
-    assert set(top[len(top) // 2 + 1 :]) == {"█"}
-
-
-def detail(**fields: object) -> ResultDetail:
-    durations = tuple(1000 + index % 7 for index in range(200))
-    samples = SampleSet(durations, 4, "graph", 1e-9, 400, 400_000, 1000, stride=2, boundaries=(0, 100), details={"sets": 3})
-    passed = Check(True, 1e-4, 1e-3, None, 0, 0)
-    given: dict[str, object] = {
-        "outcome": Outcome.OK,
-        "samples": samples,
-        "interval_s": (2.5e-7, 2.6e-7),
-        "check_before": passed,
-        "check_after": replace(passed, passed=False, reason="3 of 4 tiles differ"),
-        "telemetry": {
-            "sm_clock": Channel("Hz", (0.0, 0.1), (1.3e9, 1.6e9)),
-            "energy": Channel("J", (), (), "windows under 2 s"),
-        },
-        "description": {"library": "cuBLAS 13.0"},
-    }
-    measurement = Measurement(**{**given, **fields})  # type: ignore[arg-type]
-    environment = {"python": {"torch": Fact.measured("2.13.0"), "jax": Fact.unavailable("not installed")}}
-    return ResultDetail(result(), measurement, environment, "\n".join(f"line {n}" for n in range(50)))
-
-
-def test_a_case_shows_its_samples_device_checks_and_surroundings() -> None:
-    text = "\n".join(detail_lines(detail(), Screen(90)))
-    for expected in (
-        "400 of 4 launches each, every 2th kept, 2 batches, by graph",
-        "sm clock: 1.30 GHz to 1.60 GHz in 2 readings",
-        "energy: unavailable, windows under 2 s",
-        "before timing: passed; error 1.00e-04 of 1.00e-03 allowed",
-        "after timing: failed: 3 of 4 tiles differ;",
-        "torch  2.13.0 (measured)",
-        "jax    unavailable, not installed",
-        "line 49",
-    ):
-        assert expected in text
-    assert "line 29" not in text
-
-
-def test_a_case_without_a_number_shows_none() -> None:
-    nothing = dict.fromkeys(("samples", "interval_s", "check_before", "check_after"))
-    lost = detail(outcome=Outcome.CRASHED, reason="signal 11", **nothing)
-    row = failed("crashed", "signal 11")
-    lines = list(detail_lines(replace(lost, row=row), PLAIN))
-    assert "  outcome    crashed: signal 11" in lines
-    assert not {"result", "samples", "checks"} & set(lines)

@@ -105,11 +105,10 @@ def test_it_opens_on_the_latest_run_with_a_roofline_and_every_case(page, stores)
     assert addressed(app, "run") == [RUN]
 
 
-def test_the_first_metric_is_the_bound_and_shares_are_ratios_shown_as_percent(page, stores):
+def test_time_share_and_bound_come_first_and_shares_are_ratios_shown_as_percent(page, stores):
     stores("a.db")
     frame = table(page(**{"a.db": per_run()}).run())
-    columns = list(frame.columns)
-    assert columns.index("Bound") < min(columns.index(name) for name in ("Of spec", "Time (µs)", "TFLOP/s", "GB/s"))
+    assert list(frame.columns)[:4] == ["Case", "Time (µs)", "Of spec", "Bound"]
     assert frame["Of spec"].max() == pytest.approx(0.7)
     assert frame["Of spec"].dtype == float
 
@@ -225,8 +224,25 @@ def test_an_unknown_device_shows_rates_and_says_why(page, stores):
     app = page(**{"a.db": FakeReader((result(fractions=NO_FRACTIONS),), device_rows=(unknown,))}).run()
     assert not app.exception
     assert "no sheet has the runtime name" in words(app).replace("\\", "")
-    assert app.metric[0].value == "n/a"
-    assert "TFLOP/s" in app.metric[0].delta
+    assert "TFLOP/s" in app.metric[0].value
+    assert app.metric[0].delta == "of spec n/a"
+
+
+def test_a_card_shows_the_best_result_of_any_regime_and_names_it(page, stores):
+    stores("a.db")
+    warm = result(format="fp16", regime="warm/burst/call", contended=True)
+    app = page(**{"a.db": FakeReader((result(fractions=NO_FRACTIONS, format="fp16"), warm))}).run()
+    assert [metric.value for metric in app.metric] == ["70.0 %"]
+    assert "warm/burst/call, contended" in words(app).replace("\\", "")
+    assert "Best of 2 verified cases" in app.metric[0].help.replace("\\", "")
+
+
+def test_a_width_above_the_median_is_no_percentage(page, stores):
+    stores("a.db")
+    wide = result(p50_s=2e-6, interval_s=(1e-6, 2.4e-5), converged=False, count=5)
+    (line,) = table(page(**{"a.db": FakeReader((wide,))}).run()).to_dict("records")
+    assert line["± (%)"] is None or line["± (%)"] != line["± (%)"]
+    assert line["Remarks"].startswith("± not resolved: 1.000 µs to 24.00 µs from 5 samples")
 
 
 def test_hostile_text_is_never_markup(page, stores):

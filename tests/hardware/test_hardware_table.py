@@ -84,3 +84,23 @@ def test_a_part_and_a_cpu_can_be_shown_too() -> None:
     assert "(one GCD of 2)" in detail_lines(gcd)[0]
     assert any("AVX2 with two 256-bit FMA units" in line for line in detail_lines(cpu))
     assert detail_json(cpu)["hardware"]["derived"] is True
+
+
+def test_a_context_beyond_the_models_own_is_neither_yes_nor_no() -> None:
+    lines = detail_lines(load("nvidia-h200-sxm5-141gb"))
+    line = next(line for line in lines if line.startswith("  Llama-3-8B      bf16 "))
+    assert line.startswith(
+        "  Llama-3-8B      bf16   4k yes 32k -   128k -    8,192 tokens, the model's limit (memory for 917,032): "
+    )
+    assert any(line.startswith("  largest in bf16: Llama-3-8B, 8,192 tokens, the model's limit") for line in lines)
+    assert any("Llama-3.3-70B   fp8    4k yes 32k yes 128k yes  131,072 tokens, the model's limit" in line for line in lines)
+    less = detail_lines(load("nvidia-a100-sxm4-80gb"))
+    assert any("Llama-3.3-70B   4-bit  4k yes 32k yes 128k no   up to 95,916 tokens: " in line for line in less)
+
+
+def test_why_more_is_visible_than_the_capacity_is_said_only_where_that_is_so() -> None:
+    above = [line for line in detail_lines(load("nvidia-h200-sxm5-141gb")) if line.startswith("  visible")]
+    assert above[0].endswith("above the capacity: makers write GB for 2^30 bytes, and 141 of those are 151.4 GB here")
+    below = [line for line in detail_lines(load("nvidia-a10")) if line.startswith("  visible")]
+    assert below
+    assert "2^30" not in below[0]

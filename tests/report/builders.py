@@ -1,6 +1,6 @@
 """Rows, devices and runs for the tests of reports and dashboard: a machine that exists only here."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -9,10 +9,12 @@ from suite.backend import DeviceInfo, Fact
 from suite.case import Workload, items
 from suite.hardware.figure import NOT_FOUND
 from suite.hardware.spec import HardwareSpec, Memory
+from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.roofline import roof
-from suite.rows import Calibration, DeviceRow, Fractions, ResultRow, RunInfo
+from suite.rows import Calibration, DeviceRow, Fractions, ResultDetail, ResultRow, RunInfo
 from suite.store.roofs import RoofKey
+from tests.report.recordings import sustained
 
 RUN = "2031-05-06T07-08-09-abc123"
 UID = "d0d0cafe"
@@ -186,6 +188,7 @@ class FakeReader:
     device_rows: tuple[DeviceRow, ...] = field(default_factory=lambda: (device(),))
     facts: Mapping[str, Mapping[str, Fact]] = field(default_factory=lambda: ENVIRONMENT)
     base: Calibration = CALIBRATION
+    measured: Callable[[ResultRow], Measurement] = lambda row: sustained(row.p50_s or 1.0, 40 * (row.p50_s or 1.0))
 
     def runs(self) -> list[RunInfo]:
         return list(self.infos)
@@ -198,6 +201,10 @@ class FakeReader:
 
     def devices(self, run: str) -> list[DeviceRow]:
         return list(self.device_rows)
+
+    def detail(self, result: int) -> ResultDetail:
+        (row,) = (row for row in self.rows if row.result_id == result)
+        return ResultDetail(row, self.measured(row), self.facts, "")
 
     def environment(self, run: str) -> Mapping[str, Mapping[str, Fact]]:
         return self.facts

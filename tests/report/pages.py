@@ -4,7 +4,7 @@ import json
 from html.parser import HTMLParser
 from typing import Any
 
-from suite.report.html import DATA_ID
+from suite.report.html import CASES_ID, DATA_ID
 
 VOID = {"meta", "input", "br", "wbr", "link", "img"}
 URL_ATTRIBUTES = {"src", "href", "action", "data", "poster", "srcset", "formaction", "background"}
@@ -45,6 +45,12 @@ class Page(HTMLParser):
     @property
     def data(self) -> Any:
         (index,) = self.find("script", id=DATA_ID)
+        return json.loads(self.text(index))
+
+    @property
+    def cases(self) -> Any:
+        """What is there for the cases that can be opened."""
+        (index,) = self.find("script", id=CASES_ID)
         return json.loads(self.text(index))
 
     @property

@@ -1,6 +1,6 @@
 """A real store file that holds rows made by ``builders``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,21 @@ from tests.report.builders import BANDWIDTH, ENVIRONMENT, device, result, run_in
 START = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
 
 
-def write_store(path: Path, rows: Sequence[ResultRow], devices: Sequence[DeviceRow] = (), info: RunInfo | None = None) -> str:
-    """Add one complete run with ``rows`` and a calibration to the store at ``path``; its id."""
+def write_store(
+    path: Path,
+    rows: Sequence[ResultRow],
+    devices: Sequence[DeviceRow] = (),
+    info: RunInfo | None = None,
+    measured: Callable[[ResultRow], Measurement] | None = None,
+) -> str:
+    """Add one complete run with ``rows`` and a calibration to the store at ``path``; its id.
+
+    ``measured`` gives the measurement behind a timed row, where more than a few equal samples are wanted.
+    """
     described = info or run_info()
     with Store.open(str(path)) as store, store.start_run(_start(described, devices or (device(),))) as run:
         for row in [*_calibration(), *rows]:
-            run.record(_record(row))
+            run.record(_record(row, measured(row) if measured and row.p50_s is not None else _measurement(row)))
         run.finish("complete")
         return run.run
 
@@ -53,13 +62,13 @@ def _calibration() -> list[ResultRow]:
     return [result(job="calibration", params=params, compulsory_bytes=size, p50_s=read_s, bytes_s=size / read_s, **nothing)]
 
 
-def _record(row: ResultRow) -> Record:
+def _record(row: ResultRow, measurement: Measurement) -> Record:
     regime: Any = (row.cache, row.load, row.dispatch)
     workload = Workload(row.job, row.format, items(row.params), row.distribution)
     case = Case(workload, row.implementation, row.backend, Regime(*regime), items(row.switches))
     work = Work(row.flops, row.compulsory_bytes, row.pipe)
     planned = PlannedCase(row.device_slot, 0, case, work, row.tolerance or 0.0, 3, 2**30, 1.0)
-    return Record(planned, _measurement(row), _summary(row), Evidence(row.evidence), START, START + timedelta(seconds=2))
+    return Record(planned, measurement, _summary(row), Evidence(row.evidence), START, START + timedelta(seconds=2))
 
 
 def _measurement(row: ResultRow) -> Measurement:

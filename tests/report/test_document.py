@@ -3,13 +3,14 @@ import shlex
 import pytest
 
 from suite.backend import Fact
-from suite.errors import UsageError
+from suite.errors import StoreUnusable, UsageError
 from suite.report.document import build
 from suite.report.headlines import headlines
 from suite.report.privacy import LEFT_OUT, Scrubber
 from suite.report.reproduce import rerun_command
 from suite.rows import NO_FRACTIONS, Fractions
 from tests.report.builders import ENVIRONMENT, FakeReader, device, failed, result, run_info
+from tests.report.recordings import sustained
 
 
 def shares(spec):
@@ -25,18 +26,51 @@ def test_a_run_named_twice_is_reported_once():
     assert len(build(FakeReader((result(),)), ["latest", run_info().run]).runs) == 1
 
 
-def test_a_headline_is_the_best_share_in_the_hardest_regime_measured():
+def test_a_headline_is_the_best_verified_share_of_any_regime():
     rows = [
-        result(fractions=shares(0.66)),
         result(fractions=shares(0.70), m=1),
         result(fractions=shares(0.81), regime="cold/burst/device"),
-        result(fractions=shares(0.99), regime="warm/sustained/device"),
         result(fractions=shares(0.5), format="fp16", regime="warm/burst/device"),
         result(fractions=shares(2.0), evidence="simulated"),
         failed("impossible", "faster than light", fractions=shares(1.5)),
     ]
     found = headlines(rows)
-    assert [(h.format, h.best.fractions.spec, h.of) for h in found] == [("bf16", 0.70, 2), ("fp16", 0.5, 1)]
+    assert [(h.format, h.best.fractions.spec, h.best.regime, h.of) for h in found] == [
+        ("bf16", 0.81, "cold/burst/device", 2),
+        ("fp16", 0.5, "warm/burst/device", 1),
+    ]
+
+
+def test_a_known_share_makes_the_headline_before_one_that_is_not_known():
+    unknown = result(fractions=NO_FRACTIONS, share=0.9)
+    warm = result(fractions=shares(0.4), share=0.4, regime="warm/sustained/device")
+    assert headlines([unknown, warm])[0].best is warm
+
+
+def test_a_result_in_doubt_makes_no_headline_where_another_does():
+    doubtful, sure = result(fractions=shares(0.9), contended=True), result(fractions=shares(0.3))
+    assert headlines([doubtful, sure])[0].best is sure
+    assert headlines([doubtful])[0].best is doubtful
+
+
+def test_a_text_report_reads_no_samples():
+    def never(row):
+        raise AssertionError("samples were read")
+
+    (run,) = build(FakeReader((result(),), measured=never), ["latest"], with_cases=False).runs
+    assert run.devices[0].cases == {}
+
+
+def test_a_case_whose_samples_are_damaged_is_counted_and_the_rest_published():
+    def damaged(row):
+        if row.params["m"] == 1:
+            raise StoreUnusable("results.db is damaged")
+        return sustained(row.p50_s, 0.1)
+
+    kept = result()
+    (run,) = build(FakeReader((kept, result(1), failed("crashed", "gone")), measured=damaged), ["latest"]).runs
+    assert list(run.devices[0].cases) == [kept.result_id]
+    assert run.devices[0].unreadable == 1
 
 
 def test_without_a_spec_the_fastest_is_the_headline():

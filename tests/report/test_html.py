@@ -2,15 +2,18 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from suite.backend import Channel
 from suite.report.document import build
 from suite.report.html import render_html
 from suite.report.tags import script_json, tag
 from tests.report.builders import FakeReader, device, failed, result, run_info, sweep
 from tests.report.pages import Page
+from tests.report.recordings import sustained
 
 EVIL = "</script><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>\"'&\u2028"
 
@@ -48,6 +51,44 @@ def test_the_table_has_a_line_for_every_row_and_reasons_for_those_that_failed(sw
     assert "not converged" in text
 
 
+def test_what_is_read_first_stands_first_and_failed_cases_say_why_there(swept):
+    _, page = swept
+    (table,) = page.find("table", id="results-0")
+    headings = [page.text(index) for index in page.find("th", scope="col") if index > table]
+    assert headings[:4] == ["Case", "Time", "Of spec", "Bound"]
+    reasons = [page.text(index) for index in page.find("td", **{"class": "reason"})]
+    assert reasons[1] == "out of memory: needs 171 GB, 139 GB free"
+    assert {page.elements[index][1]["colspan"] for index in page.find("td", **{"class": "reason"})} == {"3"}
+
+
+def test_every_timed_case_and_no_other_can_be_opened(swept):
+    rows, page = swept
+    buttons = [page.elements[index][1] for index in page.find("button", **{"class": "case"})]
+    assert [int(button["data-case"]) for button in buttons] == [row.result_id for row in rows if row.p50_s is not None]
+    assert {button["aria-expanded"] for button in buttons} == {"false"}
+    assert set(page.cases["cases"]) == {button["data-case"] for button in buttons}
+
+
+def test_a_case_adds_no_more_than_two_kilobytes_of_data(swept):
+    _, page = swept
+    written = len(json.dumps(page.cases["cases"], separators=(",", ":")))
+    assert written / len(page.cases["cases"]) < 2048
+
+
+def test_the_words_are_explained(swept):
+    _, page = swept
+    (glossary,) = page.find("dl", **{"class": "method glossary"})
+    for word in ("contended", "emulated", "empirical", "steady", "converged", "bound unknown", "cold, warm", "2^30"):
+        assert word in page.text(glossary)
+
+
+def test_a_card_names_the_regime_and_what_puts_its_result_in_doubt():
+    page = Page(render(rows=(result(regime="warm/burst/call", contended=True),)))
+    (cards,) = page.find("ul", **{"class": "cards"})
+    assert "warm/burst/call" in page.text(cards)
+    assert "contended" in page.text(cards)
+
+
 def test_nothing_leads_out_of_the_page(swept):
     _, page = swept
     assert page.links == []
@@ -71,8 +112,10 @@ def test_hostile_text_stays_text():
         failed("error", EVIL, format=EVIL),
     )
     evil_device = device(info=device().info.__class__(**{**device().info.to_json(), "name": EVIL, "driver": EVIL}))
+    measured = sustained(1e-3, 0.1)
+    hostile = replace(measured, telemetry={**measured.telemetry, f"throttle.{EVIL}": Channel("", (0.0,), (1.0,))})
     info = run_info(note=EVIL, experiment=EVIL, overrides=(f"note={EVIL}",), config={EVIL: EVIL})
-    html = render(rows=rows, device_rows=(evil_device,), infos=(info,))
+    html = render(rows=rows, device_rows=(evil_device,), infos=(info,), measured=lambda row: hostile)
     page = Page(html)
     plain = Page(render(rows=(result(),)))
     assert [name for name, _ in page.elements if name in ("script", "img")] == [

@@ -38,5 +38,5 @@ def test_the_command_and_the_configuration_are_code():
     tokens = MarkdownIt().parse(render(result()))
     fences = {token.info: token.content for token in tokens if token.type == "fence"}
     assert fences["sh"] == "roofbench run experiment=quick 'jobs.gemm.shapes=[512x512x512, 4096]'\n"
-    assert fences["yaml"].startswith("experiment: quick\n")
+    assert fences["yaml"].startswith("# @package _global_\n")
     assert "store" not in fences["yaml"]

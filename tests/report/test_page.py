@@ -1,14 +1,19 @@
 """The report in a browser, from a file and without a network."""
 
+from dataclasses import replace
+
 import pytest
 
+from suite.backend import Channel
 from suite.report.document import build
 from suite.report.html import render_html
 from tests.report.browsing import NARROW, WIDE, chromium, looking, points_drawn, until
-from tests.report.builders import FakeReader, sweep
+from tests.report.builders import FakeReader, device, failed, result, sweep
+from tests.report.recordings import burst, sustained, untimed
 
 pytestmark = pytest.mark.browser
 PLOT = ".js-plotly-plot path.point"
+BACKGROUNDS = {"light": "#ffffff", "dark": "#11161c"}
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +27,19 @@ def rows():
     return sweep()
 
 
+def recorded(row):
+    """Bursts in windows, warm results from an older store, the others in one long window."""
+    if row.load == "burst":
+        return burst(row.p50_s)
+    measured = sustained(row.p50_s, 60 * row.p50_s)
+    return untimed(measured) if row.cache == "warm" else measured
+
+
 @pytest.fixture(scope="module")
 def address(rows, tmp_path_factory):
     file = tmp_path_factory.mktemp("report") / "report.html"
-    file.write_text(render_html(build(FakeReader(tuple(rows)), ["latest"])), encoding="utf-8")
+    reader = FakeReader(tuple(rows), measured=recorded)
+    file.write_text(render_html(build(reader, ["latest"])), encoding="utf-8")
     return file.as_uri()
 
 
@@ -65,14 +79,116 @@ def test_the_table_sorts_by_value_both_ways_with_failed_cases_last(browser, addr
     with looking(browser) as (page, _):
         page.goto(address)
         heading = page.get_by_role("columnheader", name="Of spec")
-        cells = "[...document.querySelectorAll('#results-0 tbody tr')].map(row => row.cells[8]?.dataset.sort ?? '')"
+        cells = "[...document.querySelectorAll('#results-0 tbody tr:not(.failed)')].map(row => row.cells[2].dataset.sort)"
         for direction, descending in (("ascending", False), ("descending", True)):
             heading.get_by_role("button").click()
             assert heading.get_attribute("aria-sort") == direction
             values = page.evaluate(cells)
-            known = [float(value) for value in values if value]
-            assert known == sorted(known, reverse=descending)
-            assert values[len(known) :] == ["", ""]
+            assert list(map(float, values)) == sorted(map(float, values), reverse=descending)
+            last = page.evaluate("[...document.querySelectorAll('#results-0 tbody tr')].slice(-2).map(row => row.className)")
+            assert last == ["failed", "failed"]
+        page.get_by_role("columnheader", name="Bound").get_by_role("button").click()
+        classes = page.evaluate("[...document.querySelectorAll('#results-0 tbody tr')].map(row => row.className)")
+        assert classes.index("failed") == sorted(row.bound or row.outcome for row in rows).index("incorrect")
+
+
+def opened(page, regime="cold/sustained/device", at=0):
+    """Open one case of a regime with the keyboard; its button."""
+    button = page.locator("tr", has_text=regime).locator("button.case").nth(at)
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".case-plot path.point", state="attached")
+    return button
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
+def test_a_case_opens_by_keyboard_into_its_figure_and_closes_again(browser, address, width, scheme):
+    with looking(browser, width=width, scheme=scheme, offline=True) as (page, complaints):
+        page.goto(address)
+        button = opened(page)
+        assert button.get_attribute("aria-expanded") == "true"
+        plot = page.locator(".case-plot:visible")
+        assert plot.count() == 1
+        assert plot.bounding_box()["width"] <= width
+        assert page.evaluate("document.querySelector('.case-plot')._fullLayout.paper_bgcolor") == BACKGROUNDS[scheme]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator(".floors caption").inner_text().startswith(("compute bound", "memory bound"))
+        page.keyboard.press("Enter")
+        assert page.locator(".case-detail").count() == 0
+        assert button.get_attribute("aria-expanded") == "false"
+        assert complaints == []
+
+
+def test_windows_are_not_joined_and_samples_without_times_have_an_axis_of_their_own(browser, address):
+    with looking(browser) as (page, complaints):
+        page.goto(address)
+        button = opened(page, "cold/burst/device")
+        read = "(() => {const gd = document.querySelector('.case-plot'); return [gd.data[0].x, gd.layout.shapes]})()"
+        x, shapes = page.evaluate(read)
+        assert x.count(None) == 4
+        assert len([shape for shape in shapes if shape["type"] == "rect"]) == 4
+        button.click()
+        opened(page, "warm/sustained/device")
+        assert page.locator(".case-plot:visible").count() == 2
+        assert "does not say when" in page.locator(".case-body").inner_text()
+        assert complaints == []
+
+
+def test_an_open_case_follows_the_theme_its_row_and_the_filter(browser, address):
+    with looking(browser) as (page, complaints):
+        page.goto(address)
+        opened(page, at=3)
+        page.emulate_media(color_scheme="dark")
+        until(page, "document.querySelector('.case-plot')._fullLayout.paper_bgcolor === '#11161c'")
+        page.get_by_role("columnheader", name="Time").get_by_role("button").click()
+        row = "document.querySelector('button[aria-expanded=true]').closest('tr')"
+        assert page.evaluate(f"{row}.nextElementSibling.className") == "case-detail"
+        page.get_by_label("Show only rows with").fill("no such word")
+        assert page.locator(".case-detail:visible").count() == 0
+        assert complaints == []
+
+
+def test_a_point_of_the_roofline_opens_its_case(browser, address, rows):
+    with looking(browser) as (page, _):
+        page.goto(address)
+        page.wait_for_selector(PLOT, state="attached")
+        page.evaluate(
+            "number => document.querySelector('.plot').emit('plotly_click', {points: [{customdata: number}]})",
+            rows[4].result_id,
+        )
+        assert page.evaluate("document.activeElement.dataset.case") == str(rows[4].result_id)
+        assert page.locator(".case-plot:visible").count() == 1
+
+
+def test_a_table_says_that_it_goes_on_only_where_it_does(browser, address):
+    frame = "document.querySelector('.frame:has(#results-0)').classList"
+    with looking(browser, width=NARROW) as (page, _):
+        page.goto(address)
+        hint = page.locator(".frame:has(#results-0) > .hint")
+        until(page, f"{frame}.contains('more')")
+        assert hint.is_visible()
+        page.locator(".scroll:has(#results-0)").evaluate("scroll => scroll.scrollLeft = 10000")
+        until(page, f"!{frame}.contains('more')")
+        assert 0 <= page.locator("#results-0 tbody th").first.bounding_box()["x"] < NARROW / 4
+        page.set_viewport_size({"width": 1700, "height": 900})
+        until(page, f"!{frame}.contains('wide')")
+        assert not hint.is_visible()
+
+
+def test_long_names_break_nothing(browser, tmp_path):
+    long = replace(device().info, name="N" * 200, driver="d" * 200)
+    measured = sustained(1e-3, 0.1)
+    named = Channel("", (0.0, 0.05), (1.0, 0.0))
+    measured = replace(measured, telemetry={**measured.telemetry, f"throttle.{'<b>' + 'r' * 200}": named})
+    rows = (result(device="N" * 200, implementation="i" * 200, throttle="t" * 200), failed("error", "e" * 500))
+    reader = FakeReader(rows, device_rows=(device(info=long),), measured=lambda row: measured)
+    (tmp_path / "long.html").write_text(render_html(build(reader, ["latest"])), encoding="utf-8")
+    with looking(browser, width=NARROW) as (page, complaints):
+        page.goto((tmp_path / "long.html").as_uri())
+        opened(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+        assert "<b>rrr" in page.locator(".case-plot").first.inner_text()
+        assert complaints == []
 
 
 def test_the_filter_hides_rows_that_lack_a_word(browser, address, rows):

@@ -1,6 +1,6 @@
 import pytest
 
-from suite.report.words import duration, marks, moment, percent, rate_unit, si, timing
+from suite.report.words import counted, duration, marks, moment, percent, rate_unit, si, timing
 from tests.report.builders import result
 
 
@@ -22,7 +22,14 @@ def test_si_keeps_three_digits_across_prefixes(value, text):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(1.6321e-3, "1.632 ms"), (0.99999, "1.000 s"), (3.4e-6, "3.400 µs"), (2e-10, "0.2000 ns"), (75.0, "75.00 s")],
+    [
+        (1.6321e-3, "1.632 ms"),
+        (0.99999, "1.000 s"),
+        (3.4e-6, "3.400 µs"),
+        (2e-10, "0.2000 ns"),
+        (75.0, "75.00 s"),
+        (-4.637331e-3, "-4.637 ms"),
+    ],
 )
 def test_duration_uses_the_largest_unit_that_fits(seconds, text):
     assert duration(seconds) == text
@@ -36,7 +43,22 @@ def test_timing_names_half_the_interval_and_leaves_it_out_where_there_is_none():
     row = result(p50_s=2e-3, interval_s=(1.99e-3, 2.03e-3))
     assert timing(row) == "2.000 ms ± 1.0 %"
     assert timing(result(p50_s=2e-3, interval_s=None)) == "2.000 ms"
-    assert timing(result(p50_s=2e-3, interval_s=(1e-3, 9.4e-3))) == "2.000 ms ± 210 %"
+    assert timing(result(p50_s=2e-3, interval_s=(1e-3, 9.4e-3))) == "2.000 ms ± not resolved"
+
+
+def test_an_interval_wider_than_the_median_is_marked_with_its_reason():
+    row = result(p50_s=2e-3, interval_s=(1e-3, 9.4e-3), count=1)
+    assert marks(row) == ("± not resolved: 1.000 ms to 9.400 ms from 1 sample",)
+    assert marks(result(p50_s=2e-3, interval_s=(0.1e-3, 4.0e-3))) == ()
+
+
+def test_one_is_not_said_in_the_plural():
+    assert [counted(1, "batch", "batches"), counted(2, "batch", "batches"), counted(1, "run"), counted(2048, "run")] == [
+        "1 batch",
+        "2 batches",
+        "1 run",
+        "2,048 runs",
+    ]
 
 
 def test_marks_start_with_what_puts_the_number_in_doubt():

@@ -23,9 +23,17 @@
     return Plotly.react(figure.target, data, layout, figure.config);
   }
 
+  // A point opens its case in the table.
+  figures.forEach((figure) => {
+    draw(figure, prefersDark.matches ? "dark" : "light");
+    figure.target.on("plotly_click", ({ points }) => {
+      if (points[0].customdata !== undefined) {
+        document.dispatchEvent(new CustomEvent("roofbench-case", { detail: points[0].customdata }));
+      }
+    });
+  });
   const drawAll = (name, width) => figures.forEach((figure) => draw(figure, name, width));
   const drawForScreen = () => drawAll(prefersDark.matches ? "dark" : "light");
-  drawForScreen();
   prefersDark.addEventListener("change", drawForScreen);
   window.addEventListener("beforeprint", () => drawAll("light", 1000));
   window.addEventListener("afterprint", drawForScreen);
@@ -36,17 +44,31 @@
     return numbers.some(Number.isNaN) ? a.localeCompare(b, undefined, { numeric: true }) : numbers[0] - numbers[1];
   }
 
-  // A heading cell sorts by its text; a cell that spans the figures of a failed case has no key.
+  // The cell of a column; one that spans several, the reason of a failed case, stands for the last of them.
+  function cellAt(row, column) {
+    let next = 0;
+    for (const cell of row.cells) {
+      next += cell.colSpan;
+      if (column < next) return column === next - 1 ? cell : null;
+    }
+    return null;
+  }
+
+  // A heading cell sorts by its text.
   function sortKey(cell, column) {
     if (!cell) return "";
     return cell.dataset.sort ?? (column === 0 ? cell.textContent : "");
   }
 
+  // What a case shows when it is opened goes where its row goes.
+  const rowsOf = (body) => [...body.rows].filter((row) => !row.classList.contains("case-detail"));
+  const withDetail = (row) => (row.detail ? [row, row.detail] : [row]);
+
   function sortBy(table, column, direction) {
     const body = table.tBodies[0];
-    const keyed = [...body.rows].map((row) => ({ row, key: sortKey(row.cells[column], column) }));
+    const keyed = rowsOf(body).map((row) => ({ row, key: sortKey(cellAt(row, column), column) }));
     const known = keyed.filter(({ key }) => key !== "").sort((a, b) => direction * compare(a.key, b.key));
-    body.append(...known.concat(keyed.filter(({ key }) => key === "")).map(({ row }) => row));
+    body.append(...known.concat(keyed.filter(({ key }) => key === "")).flatMap(({ row }) => withDetail(row)));
   }
 
   for (const table of document.querySelectorAll("table.sortable")) {
@@ -62,14 +84,27 @@
   }
 
   for (const filter of document.querySelectorAll("input.filter")) {
-    const rows = [...document.getElementById(filter.dataset.table).tBodies[0].rows];
+    const rows = rowsOf(document.getElementById(filter.dataset.table).tBodies[0]);
     filter.addEventListener("input", () => {
       const words = filter.value.toLowerCase().split(/\s+/);
       rows.forEach((row) => {
         const text = row.textContent.toLowerCase();
-        row.hidden = !words.every((word) => text.includes(word));
+        const hidden = !words.every((word) => text.includes(word));
+        withDetail(row).forEach((each) => { each.hidden = hidden; });
       });
     });
+  }
+
+  // A table that is wider than its place says so, and shows at which end more of it lies.
+  for (const scroll of document.querySelectorAll(".scroll")) {
+    const frame = scroll.parentElement;
+    const look = () => {
+      const hidden = scroll.scrollWidth - scroll.clientWidth;
+      frame.classList.toggle("wide", hidden > 1);
+      frame.classList.toggle("more", hidden - scroll.scrollLeft > 1);
+    };
+    scroll.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(scroll);
   }
 
   for (const button of document.querySelectorAll("button.copy")) {

@@ -1,0 +1,118 @@
+"""What a case could not be faster than, in time, and which of these floors its roof consists of there."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from suite.case import Regime
+from suite.hardware.spec import RATES
+from suite.outcome import Bound
+from suite.report.panels import Panel
+from suite.report.words import rate_unit, si
+from suite.roofline import LAUNCH_MULTIPLE, Ceilings, floors_s, in_cache
+from suite.rows import Calibration, ResultRow
+from suite.work import Work
+
+
+class Ground(NamedTuple):
+    """What the results of one device are held against."""
+
+    ceilings: Ceilings
+    calibration: Calibration
+
+    @classmethod
+    def of(cls, panel: Panel) -> "Ground":
+        return cls(Ceilings(panel.device.info, panel.spec), panel.calibration)
+
+
+class Floor(NamedTuple):
+    """One lower limit of a case's time, seconds; ``None`` where it is not known or does not apply.  ``basis`` says why.
+
+    ``applies`` where it is the roof over this case: the largest of its floors, or launching for a case that is bound by it.
+    """
+
+    name: str
+    time_s: float | None
+    basis: str
+    applies: bool
+
+
+def floors(row: ResultRow, ground: Ground) -> tuple[Floor, ...]:
+    """The floors of one timed case: compute by the sheet and at the measured clock, memory, launch."""
+    return (*_compute(row, ground), _memory(row, ground), _launch(row, ground.calibration))
+
+
+def missed_by(row: ResultRow, floor: Floor) -> float | None:
+    """The median over the floor: 1 where it is reached."""
+    return row.p50_s / floor.time_s if row.p50_s and floor.time_s else None
+
+
+def times_over(times: float | None) -> str:
+    """How many times a floor the median is: ``1.08x``, ``18.3x``, ``1,636x``; empty where it is not known."""
+    if times is None:
+        return ""
+    return f"{times:,.0f}x" if times >= 99.95 else f"{times:.3g}x" if times >= 9.995 else f"{times:.2f}x"
+
+
+def verdict(row: ResultRow, found: Sequence[Floor]) -> str:
+    """What limits the case and by how much that is missed, in one sentence."""
+    roof = next((floor for floor in found if floor.applies), None)
+    times = missed_by(row, roof) if roof else None
+    if row.bound == Bound.UNKNOWN:
+        return "bound unknown: no peak is known for what it computes with"
+    if roof is None or times is None:
+        return f"{row.bound or 'unknown'} bound"
+    why = f", which launching dominates below {LAUNCH_MULTIPLE}x" if row.bound == Bound.LAUNCH else ""
+    return f"{row.bound} bound: the median is {times_over(times)} the {roof.name} floor{why}"
+
+
+def _compute(row: ResultRow, ground: Ground) -> Iterator[Floor]:
+    work, ceilings = _work(row), ground.ceilings
+    if not work.flops:
+        return
+    bound = row.bound == Bound.COMPUTE
+    peak = ceilings.peak_flop_s(work.pipe)
+    at_clock = ceilings.boost_flop_s(work.pipe, row.clock_hz) if row.clock_hz else None
+    by_sheet, _ = floors_s(work, _regime(row), ceilings, ground.calibration)
+    if peak is None and at_clock is None:
+        yield Floor("compute", None, f"no {row.pipe or 'arithmetic'} peak is known for this device", False)
+    if peak is not None:
+        kind = "derived" if ceilings.spec and ceilings.spec.derived else "spec sheet"
+        yield Floor("compute", by_sheet, f"{_rate(peak, row)}, {row.pipe} {kind}", bound and at_clock is None)
+    if at_clock is not None:
+        then, _ = floors_s(work, _regime(row), ceilings, ground.calibration, row.clock_hz)
+        basis = f"{_rate(at_clock, row)}, {row.pipe} at the measured {si(row.clock_hz, 'Hz')}"
+        yield Floor("compute at clock", then, basis, bound)
+
+
+def _memory(row: ResultRow, ground: Ground) -> Floor:
+    ceilings, calibration = ground.ceilings, ground.calibration
+    _, time_s = floors_s(_work(row), _regime(row), ceilings, calibration)
+    if time_s is not None:
+        rate = si(row.compulsory_bytes / time_s, "B/s")
+        kind = "spec sheet" if ceilings.bandwidth_bytes_s else "measured on this device"
+        return Floor("memory", time_s, f"{rate}, {kind}", row.bound == Bound.MEMORY)
+    if not row.compulsory_bytes:
+        return Floor("memory", None, "it moves no data", False)
+    if in_cache(row.cache, row.compulsory_bytes, ceilings.llc_bytes):
+        return Floor("memory", None, "its data stay in the last-level cache", False)
+    return Floor("memory", None, "no bandwidth is known for this device", False)
+
+
+def _launch(row: ResultRow, calibration: Calibration) -> Floor:
+    time_s = calibration.empty_call_s if row.dispatch == "call" else calibration.empty_device_s
+    basis = f"an empty kernel, dispatch {row.dispatch}" if time_s else "no empty kernel was measured on this device"
+    return Floor("launch", time_s, basis, row.bound == Bound.LAUNCH)
+
+
+def _work(row: ResultRow) -> Work:
+    """A pipe that no sheet knows (the store may be a newer version's) has no peak."""
+    return Work(row.flops, row.compulsory_bytes, row.pipe if row.pipe in RATES else None)
+
+
+def _regime(row: ResultRow) -> Regime:
+    labels: Any = (row.cache, row.load, row.dispatch)
+    return Regime(*labels)
+
+
+def _rate(flop_s: float, row: ResultRow) -> str:
+    return si(flop_s, rate_unit(row.format))

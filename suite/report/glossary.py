@@ -1,0 +1,71 @@
+"""The words of tables and reports, each in one sentence, for a reader who has never used roofbench."""
+
+import textwrap
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Term(NamedTuple):
+    """One word, or words that are told apart, and what they mean; ``brief`` is enough beside a table."""
+
+    name: str
+    brief: str
+    more: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.brief}. {self.more}".rstrip()
+
+
+GLOSSARY = (
+    Term("cold, warm", "the last-level cache was emptied before each sample, or may still hold the data"),
+    Term("burst, sustained", "short windows after idle time, or sampling once clock and power are steady"),
+    Term("device, call", "the time on the device with the launch hidden, or what a caller waits, launch included"),
+    Term(
+        "bound",
+        "the largest of a case's floors: compute, memory, or launch for under three empty kernels",
+        "A floor is the shortest time that one limit allows: operations over peak, bytes over bandwidth.",
+    ),
+    Term(
+        "bound unknown",
+        "no peak is known for this device and format, so that there is no floor of arithmetic",
+        "The device was matched to no spec sheet, or the sheet does not give the rate.",
+    ),
+    Term("of spec", "share of the roof at this intensity by the vendor's dense figures"),
+    Term("at clock", "the same at the clock that the device counted while the case ran"),
+    Term(
+        "empirical",
+        "the same by the best verified rate and bandwidth stored for this device",
+        "It moves as results are added; a case at 100 % is itself the best.",
+    ),
+    Term(
+        "±",
+        "half the width of the 95 % interval of the median",
+        "Not resolved: the interval is wider than twice the median, which then says little more than the order of magnitude.",
+    ),
+    Term("converged", "the interval became as narrow as was asked before the time was up"),
+    Term("steady", "clock and power had settled before sampling; a burst has no such state"),
+    Term("contended", "processes outside the run used the device meanwhile"),
+    Term("throttled", "why the driver held the clock down, and in which share of the readings"),
+    Term(
+        "emulated",
+        "the device has no unit for the format and computes it with another",
+        "Low-precision inputs are converted first, so that the rate is not that of the format in hardware.",
+    ),
+    Term(
+        "memory",
+        "as the runtime shows it, in units of 2^30 bytes (GiB)",
+        "That can be more than the capacity on a spec sheet: makers write GB for the same units, and a table in GB of 10^9 "
+        "bytes then shows a larger number for what is visible.",
+    ),
+)
+
+
+def glossary_lines(width: int) -> Iterator[str]:
+    """The brief form, names aligned, no line wider than ``width``; only what a table in a terminal shows."""
+    shown = [term for term in GLOSSARY if term.name != "memory"]
+    edge = max(len(term.name) for term in shown)
+    for term in shown:
+        first, *rest = textwrap.wrap(term.brief, width - edge - 4)
+        yield f"  {term.name:<{edge}}  {first}"
+        yield from (f"  {'':<{edge}}  {line}" for line in rest)

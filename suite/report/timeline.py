@@ -1,0 +1,130 @@
+"""What a case did over time: its samples, and clock, power, temperature and throttle reasons beside them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import NamedTuple
+
+from suite.backend import Channel
+from suite.measure.statistics import median, quantile
+from suite.measure.timeline import sample_times_s
+from suite.measurement import Measurement
+from suite.report.timeaxis import TimeAxis, time_axis
+from suite.roofline import POWER_CAP_SHARE, POWER_CAPS, launch_times_s
+
+THROTTLE = "throttle."
+
+
+class Track(NamedTuple):
+    """One quantity over time.  ``channel`` is its name in telemetry, without ``throttle.``, and ``name`` the same for people.
+
+    ``backward``: each value covers the time that ends with it, not the time that begins.
+    """
+
+    channel: str
+    unit: str
+    times_s: tuple[float, ...]
+    values: tuple[float, ...]
+    backward: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.channel.replace("_", " ")
+
+
+class Bin(NamedTuple):
+    """The values that share one part of an axis."""
+
+    p05: float
+    median: float
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Everything of one case on one axis of seconds since its first telemetry window opened.
+
+    ``launches`` are the seconds of one launch at each kept sample, empty times where the store does not say when they were
+    taken.  ``clocks`` are the device's own first.  A channel without readings is left out.
+    """
+
+    axis: TimeAxis | None
+    launches: Track
+    clocks: tuple[Track, ...]
+    power: Track | None
+    temperature: Track | None
+    throttle: tuple[Track, ...]
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is known when the samples were taken."""
+        return bool(self.launches.times_s)
+
+
+def timeline(measured: Measurement) -> Timeline | None:
+    """Put one measurement in order; ``None`` unless it has samples."""
+    samples = measured.samples
+    if samples is None or not samples.durations_ns:
+        return None
+    channels = measured.telemetry
+    launches = Track("time of one launch", "s", tuple(sample_times_s(samples)), tuple(launch_times_s(samples)))
+    clocks = [_track(channels, name) for name in ("device_clock", "sm_clock")]
+    beside = [*clocks, _track(channels, "power"), _track(channels, "temperature"), *_throttle(channels)]
+    readings = (time_s for track in beside if track for time_s in track.times_s)
+    return Timeline(
+        axis=time_axis(((span.began_s, span.ended_s) for span in samples.spans), readings),
+        launches=launches,
+        clocks=tuple(clock for clock in clocks if clock),
+        power=_track(channels, "power"),
+        temperature=_track(channels, "temperature"),
+        throttle=tuple(_throttle(channels)),
+    )
+
+
+def binned(values: Sequence[float], cells: Sequence[int]) -> dict[int, Bin]:
+    """Values by the part of an axis that each falls into, in the order of the parts; empty parts are left out."""
+    groups: dict[int, list[float]] = {}
+    for cell, value in zip(cells, values, strict=True):
+        groups.setdefault(cell, []).append(value)
+    return {cell: Bin(quantile(group, 0.05), median(group), quantile(group, 0.95)) for cell, group in sorted(groups.items())}
+
+
+def cells_of(track: Track, axis: TimeAxis, count: int) -> list[int]:
+    """Which of ``count`` equal parts of the axis each reading falls into."""
+    return [axis.cell(time_s, count) for time_s in track.times_s]
+
+
+def cells_in_order(values: int, count: int) -> list[int]:
+    """The same for ``values`` one after another, where their times are not known."""
+    return [index * count // values for index in range(values)]
+
+
+def share_set(reason: Track) -> float:
+    """The share of readings that named a throttle reason."""
+    return sum(map(bool, reason.values)) / len(reason.values)
+
+
+def uncounted(reasons: Iterable[Track], throttle: str | None) -> str:
+    """What to know of a reason that drivers set far below the power limit too, where the result is not called throttled by it.
+
+    ``throttle`` is the result's (see ``suite.roofline.throttle``).  Empty where there is no such reason.
+    """
+    set_too = [each.name for each in reasons if each.channel in POWER_CAPS and each.channel not in (throttle or "")]
+    return f"{set_too[0]} counts as throttling only from {POWER_CAP_SHARE:.0%} of the power limit on" if set_too else ""
+
+
+def _track(channels: Mapping[str, Channel], name: str) -> Track | None:
+    channel = channels.get(name)
+    if channel is None:
+        return None
+    pairs = [(t, v) for t, v in zip(channel.times_s, channel.values, strict=False) if isfinite(t) and isfinite(v)]
+    if not pairs:
+        return None
+    times_s, values = zip(*pairs, strict=True)
+    return Track(name.removeprefix(THROTTLE), channel.unit, times_s, values, backward=name == "device_clock")
+
+
+def _throttle(channels: Mapping[str, Channel]) -> Iterator[Track]:
+    for name in channels:
+        if name.startswith(THROTTLE) and (found := _track(channels, name)):
+            yield found

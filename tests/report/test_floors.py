@@ -1,0 +1,85 @@
+"""The floors of a case, as suite.roofline has them, and by how much each is missed."""
+
+from dataclasses import replace
+
+import pytest
+
+from suite.case import Regime
+from suite.hardware.figure import NOT_FOUND
+from suite.report.floors import Ground, floors, missed_by, times_over, verdict
+from suite.roofline import Ceilings, floors_s
+from suite.rows import Calibration
+from suite.work import Work
+from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, device, result
+
+GROUND = Ground(Ceilings(device().info, SPEC), CALIBRATION)
+PER_CLOCK = replace(SPEC, units=replace(NOT_FOUND, value=132.0), ops_per_clock={"bf16": replace(NOT_FOUND, value=4096.0)})
+COUNTED = Ground(Ceilings(device().info, PER_CLOCK), CALIBRATION)
+
+
+def named(found):
+    return {floor.name: floor for floor in found}
+
+
+def test_the_floors_are_those_of_the_roofline():
+    row = result(8192, 8192, 8192)
+    below = named(floors(row, GROUND))
+    work = Work(row.flops, row.compulsory_bytes, row.pipe)
+    compute_s, memory_s = floors_s(work, Regime("cold", "sustained", "device"), *GROUND)
+    assert (below["compute"].time_s, below["memory"].time_s) == (compute_s, memory_s)
+    assert below["launch"].time_s == CALIBRATION.empty_device_s
+    assert missed_by(row, below["compute"]) == pytest.approx(row.flop_s and PEAKS["bf16"] / row.flop_s)
+
+
+def test_the_floor_at_the_measured_clock_stands_beside_the_sheets_and_is_the_roof():
+    row = result(8192, 8192, 8192, clock_hz=1.41e9)
+    below = named(floors(row, COUNTED))
+    assert below["compute at clock"].time_s == pytest.approx(row.flops / (132 * 4096 * 1.41e9))
+    assert [floor.name for floor in below.values() if floor.applies] == ["compute at clock"]
+    assert below["compute"].time_s == row.flops / PEAKS["bf16"]
+    assert verdict(row, tuple(below.values())).startswith("compute bound: the median is 1.13x the compute at clock floor")
+
+
+@pytest.mark.parametrize(
+    ("fields", "roof"),
+    [({"m": 16}, "memory"), ({"bound": "launch", "regime": "warm/sustained/call"}, "launch"), ({"bound": "unknown"}, None)],
+)
+def test_the_bound_names_the_floor_that_is_the_roof(fields, roof):
+    found = floors(result(**fields), GROUND)
+    assert [floor.name for floor in found if floor.applies] == ([roof] if roof else [])
+    assert (f"the {roof} floor" in verdict(result(**fields), found)) is bool(roof)
+
+
+def test_calls_are_held_against_an_empty_call():
+    assert named(floors(result(regime="warm/sustained/call"), GROUND))["launch"].time_s == CALIBRATION.empty_call_s
+
+
+def test_data_that_stay_in_the_cache_have_no_memory_floor():
+    memory = named(floors(result(512, 512, 512, regime="warm/sustained/device"), GROUND))["memory"]
+    assert memory.time_s is None
+    assert "last-level cache" in memory.basis
+
+
+def test_what_is_not_known_says_so_and_is_no_number():
+    bare = Ground(Ceilings(device().info, None), Calibration())
+    for row in (result(), result(pipe="a pipe of tomorrow")):
+        found = floors(row, bare)
+        assert [floor.time_s for floor in found] == [None, None, None]
+        assert all("no " in floor.basis for floor in found)
+        assert {times_over(missed_by(row, floor)) for floor in found} == {""}
+
+
+def test_a_bandwidth_without_a_sheet_is_said_to_be_measured():
+    memory = named(floors(result(), Ground(Ceilings(device().info, None), CALIBRATION)))["memory"]
+    assert memory.basis == "4.20 TB/s, measured on this device"
+    assert named(floors(result(), GROUND))["memory"].basis == f"{BANDWIDTH / 1e12:.2f} TB/s, spec sheet"
+
+
+def test_an_empty_kernel_has_a_launch_floor_alone():
+    row = result(flops=0, compulsory_bytes=0, pipe=None, bound="launch", job="calibration", params={"op": "empty"})
+    assert [(floor.name, floor.time_s) for floor in floors(row, GROUND)] == [("memory", None), ("launch", 1e-6)]
+
+
+@pytest.mark.parametrize(("times", "text"), [(1.084, "1.08x"), (18.29, "18.3x"), (1636.2, "1,636x"), (None, "")])
+def test_how_many_times_a_floor_is_short(times, text):
+    assert times_over(times) == text
