@@ -172,7 +172,7 @@ def bound(
     work: Work, p50_s: float, regime: Regime, ceilings: Ceilings, calibration: Calibration, clock_hz: float | None = None
 ) -> Bound:
     """The largest of a result's floors; ``launch`` when it takes under three empty-kernel times."""
-    empty_s = calibration.empty_call_s if regime.dispatch == "call" else calibration.empty_device_s
+    empty_s = calibration.empty_s(regime.dispatch)
     if empty_s is not None and p50_s < LAUNCH_MULTIPLE * empty_s:
         return Bound.LAUNCH
     if not work.flops:

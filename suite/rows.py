@@ -144,6 +144,10 @@ class Calibration:
         known = [rate for rate in (self.read_bytes_s, self.copy_bytes_s, self.triad_bytes_s) if rate is not None]
         return max(known, default=None)
 
+    def empty_s(self, dispatch: str) -> float | None:
+        """Seconds of an empty kernel as a caller (``call``) or the device (``device``) sees it."""
+        return self.empty_call_s if dispatch == "call" else self.empty_device_s
+
 
 @dataclass(frozen=True, slots=True)
 class ResultDetail:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from suite.backend import DeviceInfo
 from suite.errors import StoreUnusable, UsageError
+from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.report.cases import case_data
 from suite.report.floors import Ground
@@ -15,15 +16,15 @@ from suite.report.privacy import Scrubber, without_place_overrides, without_plac
 from suite.report.reproduce import Command, rerun_command
 from suite.report.roofs import RoofSet
 from suite.report.system import Group, ceilings_group, device_group, environment_groups
-from suite.rows import DeviceRow, ResultDetail, ResultRow, RunInfo
+from suite.rows import DeviceRow, ResultRow, RunInfo
 
 DATA_FORMAT = "roofbench-report/1"
 
 
-class DetailSource(Source, Protocol):
-    """A source that also has everything kept of one result."""
+class MeasurementSource(Source, Protocol):
+    """A source that also has what was measured of one result."""
 
-    def detail(self, result: int) -> ResultDetail: ...
+    def measurement(self, result_id: int) -> Measurement: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class ReportDocument:
         }
 
 
-def build(reader: DetailSource, runs: Sequence[str], with_cases: bool = True) -> ReportDocument:
+def build(reader: MeasurementSource, runs: Sequence[str], with_cases: bool = True) -> ReportDocument:
     """Read ``runs`` (ids or ``latest``) and make one report of them, in the order given.
 
     ``with_cases`` reads what is kept of each result too, which a text report does not show.  Host and user names,
@@ -96,7 +97,7 @@ def build(reader: DetailSource, runs: Sequence[str], with_cases: bool = True) ->
     return ReportDocument(tuple(_run(reader, info, with_cases) for info in infos.values()))
 
 
-def _run(reader: DetailSource, info: RunInfo, with_cases: bool) -> RunReport:
+def _run(reader: MeasurementSource, info: RunInfo, with_cases: bool) -> RunReport:
     environment = reader.environment(info.run)
     scrubber = Scrubber.of(environment)
     rows = [_clean(row, scrubber) for row in reader.results(info.run)]
@@ -110,7 +111,7 @@ def _run(reader: DetailSource, info: RunInfo, with_cases: bool) -> RunReport:
 
 
 def _device(
-    reader: DetailSource, device: DeviceRow, rows: Sequence[ResultRow], several: bool, with_cases: bool
+    reader: MeasurementSource, device: DeviceRow, rows: Sequence[ResultRow], several: bool, with_cases: bool
 ) -> DeviceReport:
     own = [row for row in rows if (row.device_slot, row.device_uid) == (device.slot, device.info.uid)]
     found = panel(reader, device, own)
@@ -130,14 +131,14 @@ def _device(
     )
 
 
-def _cases(reader: DetailSource, rows: Sequence[ResultRow], ground: Ground) -> tuple[dict[int, dict[str, Any]], int]:
+def _cases(reader: MeasurementSource, rows: Sequence[ResultRow], ground: Ground) -> tuple[dict[int, dict[str, Any]], int]:
     """The cases that can be shown over time, and how many timed ones the store is damaged at: the rest is published."""
     found, unreadable = {}, 0
     for row in rows:
         if row.p50_s is None:
             continue
         try:
-            case = case_data(row, reader.detail(row.result_id).measurement, ground)
+            case = case_data(row, reader.measurement(row.result_id), ground)
         except StoreUnusable:
             unreadable += 1
             continue

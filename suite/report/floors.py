@@ -99,7 +99,7 @@ def _memory(row: ResultRow, ground: Ground) -> Floor:
 
 
 def _launch(row: ResultRow, calibration: Calibration) -> Floor:
-    time_s = calibration.empty_call_s if row.dispatch == "call" else calibration.empty_device_s
+    time_s = calibration.empty_s(row.dispatch)
     basis = f"an empty kernel, dispatch {row.dispatch}" if time_s else "no empty kernel was measured on this device"
     return Floor("launch", time_s, basis, row.bound == Bound.LAUNCH)
 

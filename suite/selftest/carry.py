@@ -133,8 +133,8 @@ def selftest(reader: "Reader", runs: Mapping[str, str], device: DeviceRow, undou
 
 
 def _taken(reader: "Reader", run: str, slot: int) -> tuple[Taken, ...]:
-    details = (reader.detail(row.result_id) for row in reader.results(run) if row.device_slot == slot)
-    return tuple(Taken(detail.row, detail.measurement) for detail in details)
+    rows = (row for row in reader.results(run) if row.device_slot == slot)
+    return tuple(Taken(row, reader.measurement(row.result_id)) for row in rows)
 
 
 def _facts(device: DeviceRow, passes: Passes) -> dict[str, str | None]:

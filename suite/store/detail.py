@@ -52,13 +52,19 @@ def find_result(connection: Connection, run_id: int, run: str, case: str) -> int
 def load_kept(connection: Connection, result_id: int) -> Kept:
     """Load what a result has beside its row; ``Damaged`` where it cannot be decoded."""
     with converting(f"result {result_id}"):
-        result = connection.execute(select(_RESULT).where(_RESULT.c.id == result_id)).mappings().one()
+        result = _result(connection, result_id)
         measured = load_measurement(connection, result)
         mine = (_LOG.c.run_id == result["run_id"], _LOG.c.slot == result["device_slot"])
         log = "".join(connection.scalars(select(_LOG.c.text).where(*mine).order_by(_LOG.c.id)))
     with converting(f"environment {result['environment_id']}"):
         facts = connection.scalars(select(_ENVIRONMENT.c.facts).where(_ENVIRONMENT.c.id == result["environment_id"])).one()
         return Kept(measured, to_facts(facts), log)
+
+
+def find_measurement(connection: Connection, result_id: int) -> Measurement:
+    """The raw measurement of one result; ``Damaged`` where it cannot be decoded."""
+    with converting(f"result {result_id}"):
+        return load_measurement(connection, _result(connection, result_id))
 
 
 def load_measurement(connection: Connection, result: RowMapping) -> Measurement:
@@ -68,6 +74,10 @@ def load_measurement(connection: Connection, result: RowMapping) -> Measurement:
     return rebuild_measurement(
         result, connection.execute(samples).mappings().one_or_none(), connection.scalars(telemetry).one_or_none()
     )
+
+
+def _result(connection: Connection, result_id: int) -> RowMapping:
+    return connection.execute(select(_RESULT).where(_RESULT.c.id == result_id)).mappings().one()
 
 
 def _slot_number(slot: str, case: str) -> int:

@@ -10,13 +10,14 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, func, select
 
 from suite.backend import Fact
 from suite.errors import StoreUnusable, UsageError
+from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.rows import Calibration, DeviceRow, ResultDetail, ResultRow, RunInfo
 from suite.selftest.record import Repeatability, Selftest
 from suite.store import schema, selftests, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
 from suite.store.damage import Damaged, converting
-from suite.store.detail import find_result, load_kept
+from suite.store.detail import find_measurement, find_result, load_kept
 from suite.store.files import locate, refuse_irregular
 from suite.store.listing import fetch, is_latest, rows_statement, to_row
 from suite.store.roofs import RoofKey, Roofs, best_rates, calibrations
@@ -114,6 +115,11 @@ class Reader:
             if not rows:
                 raise UsageError(f"no result {result_id} in store {self.path}; `roofbench show` lists them")
             return ResultDetail(rows[0], *load_kept(connection, result_id))
+
+    def measurement(self, result_id: int) -> Measurement:
+        """The raw measurement of one result, given by its id: what ``detail`` has of it, without asking for the rest."""
+        with self._reading("its results") as connection:
+            return find_measurement(connection, result_id)
 
     def devices(self, run: str | None = None) -> list[DeviceRow]:
         """The device slots of a run in their order; a slot that went on on another chip has one row for each."""

@@ -12,7 +12,7 @@ from suite.hardware.spec import HardwareSpec, Memory
 from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.roofline import roof
-from suite.rows import Calibration, DeviceRow, Fractions, ResultDetail, ResultRow, RunInfo
+from suite.rows import Calibration, DeviceRow, Fractions, ResultRow, RunInfo
 from suite.store.roofs import RoofKey
 from tests.report.recordings import sustained
 
@@ -202,9 +202,9 @@ class FakeReader:
     def devices(self, run: str) -> list[DeviceRow]:
         return list(self.device_rows)
 
-    def detail(self, result: int) -> ResultDetail:
-        (row,) = (row for row in self.rows if row.result_id == result)
-        return ResultDetail(row, self.measured(row), self.facts, "")
+    def measurement(self, result_id: int) -> Measurement:
+        (row,) = (row for row in self.rows if row.result_id == result_id)
+        return self.measured(row)
 
     def environment(self, run: str) -> Mapping[str, Mapping[str, Fact]]:
         return self.facts

@@ -255,6 +255,13 @@ def test_an_unknown_case_or_result_is_named(path: str) -> None:
         reader.detail((None, ""))
 
 
+def test_a_measurement_alone_is_that_of_the_detail(path: str) -> None:
+    run_of(path, material.record(case(0)), material.record(case(1)))
+    reader = Reader.open(path)
+    for row in reader.results():
+        assert reader.measurement(row.result_id) == reader.detail(row.result_id).measurement
+
+
 BREAKING: dict[str, str] = {
     "params that are no JSON": "update workload set params = '{oops'",
     "params that are NaN": "update workload set params = '{\"m\": NaN}'",
