@@ -5,21 +5,26 @@ Backends are asked through ``suite.probe`` in child processes; nothing here load
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.backend import DeviceInfo
 from suite.errors import DeviceNotFound, UsageError
 from suite.planned import DeviceSlot
-from suite.probe import ProbeResult, probe
 from suite.settings import BackendSettings, RunConfig
 
-Ask = Callable[[str, Mapping[str, Any]], ProbeResult]
+if TYPE_CHECKING:
+    from suite.probe import ProbeResult
+
+    Ask = Callable[[str, Mapping[str, Any]], ProbeResult]
 
 # What a loaded driver leaves in /dev.
 DEVICE_NODES = {"cuda": Path("/dev/nvidiactl"), "rocm": Path("/dev/kfd")}
 LIST = "`roofbench devices` lists what there is"
+OWN = "backends"  # the package of the backends that come with roofbench
+NOT_BUILT = "not built into this version of roofbench"
 
 
 class Resolved(NamedTuple):
@@ -33,19 +38,42 @@ class Resolved(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def ask_backend(target: str, options: Mapping[str, Any]) -> ProbeResult:
-    """Probe a backend; one whose module is not installed is not worth a child process to find that out."""
+def ask_backend(target: str, options: Mapping[str, Any], at_once: bool = False) -> "ProbeResult":
+    """Probe a backend; one whose module is not there is not worth a child process to find that out.
+
+    ``at_once`` is satisfied with the reason for which it could not be asked the last time.
+    """
+    from suite import probe  # a plan for a machine that is not here asks nobody
+
+    reason = missing(target)
+    return probe.ProbeResult((), reason) if reason else probe.probe(target, options, at_once=at_once)
+
+
+def missing(target: str) -> str:
+    """Why a backend cannot even be asked: its module is not there; empty where it is."""
     module = target.partition(":")[0]
+    if _is_there(module):
+        return ""
+    if module.startswith(f"{OWN}."):
+        *others, last = built_in()
+        return f"{NOT_BUILT}, which has {', '.join(others)} and {last}"
+    return f"its module {module} is not installed"
+
+
+def built_in() -> list[str]:
+    """The backends that this version can measure with, of those it has settings for."""
+    offered = sorted(file.name.removesuffix(".yaml") for file in (resources.files("configs") / "backend").iterdir())
+    return [name for name in offered if _is_there(f"{OWN}.{name}")]
+
+
+def _is_there(module: str) -> bool:
     try:
-        found = find_spec(module)
+        return find_spec(module) is not None
     except ModuleNotFoundError:
-        found = None
-    if found is None:
-        return ProbeResult((), f"its module {module} is not installed")
-    return probe(target, options)
+        return False
 
 
-def resolve(config: RunConfig, ask: Ask = ask_backend) -> Resolved:
+def resolve(config: RunConfig, ask: "Ask" = ask_backend) -> Resolved:
     """Ask the backends for their devices and choose the wanted ones; ``auto`` becomes the first backend that has any.
 
     Raises ``DeviceNotFound`` naming the backend and its reason where a backend has no device, or not the one asked for.
@@ -69,18 +97,18 @@ class _Found(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def _named(backends: Mapping[str, BackendSettings], ask: Ask) -> _Found:
+def _named(backends: Mapping[str, BackendSettings], ask: "Ask") -> _Found:
     return _Found([(backend, _devices(backend, ask)) for backend in backends.values()])
 
 
-def _devices(backend: BackendSettings, ask: Ask) -> Sequence[DeviceInfo]:
+def _devices(backend: BackendSettings, ask: "Ask") -> Sequence[DeviceInfo]:
     result = ask(backend.target or "", backend.options)
     if not result.devices:
         raise DeviceNotFound(f"no device for backend '{backend.name}': {result.error or 'it finds none'}; {LIST}")
     return result.devices
 
 
-def _automatic(auto: BackendSettings, ask: Ask) -> _Found:
+def _automatic(auto: BackendSettings, ask: "Ask") -> _Found:
     reasons: dict[str, str] = {}
     for backend in candidates({"auto": auto}).values():
         result = ask(backend.target or "", backend.options)

@@ -1,7 +1,7 @@
 """How much of a sweep is left: predicted times, corrected by how long cases really took."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from suite.launcher.happenings import CaseEnded
 from suite.launcher.launch import waves
@@ -11,13 +11,21 @@ from suite.planned import DeviceSlot, PlannedCase
 TRUSTED_AFTER_S = 10.0
 
 
+def wall_s(slots: Sequence[DeviceSlot], cases: Sequence[PlannedCase]) -> float:
+    """Predicted seconds for all cases.  Lanes of a wave run at the same time, waves one by one."""
+    by_slot: defaultdict[int, float] = defaultdict(float)
+    for planned in cases:
+        by_slot[planned.slot] += planned.predicted_s
+    return _alone_s(_slots(slots), by_slot)
+
+
 class Estimate:
     """Counts cases and predicts the time left."""
 
     def __init__(self, slots: Sequence[DeviceSlot], todo: Sequence[PlannedCase], total: int) -> None:
         self.total = total
         self.done = total - len(todo)
-        self._waves = [[[slot.slot for slot in lane] for lane in wave] for wave in waves(slots)]
+        self._waves = _slots(slots)
         self._left_s: defaultdict[int, float] = defaultdict(float)
         for planned in todo:
             self._left_s[planned.slot] += planned.predicted_s
@@ -32,13 +40,23 @@ class Estimate:
 
     @property
     def remaining_s(self) -> float | None:
-        """Seconds left; ``None`` before any case has been timed.  Lanes of a wave run at the same time, waves one by one."""
+        """Seconds left; ``None`` before any case has been timed."""
         if not self._taken_s:
             return None
-        alone = sum(max(sum(self._left_s[slot] for slot in lane) for lane in wave) for wave in self._waves)
-        return max(0.0, alone * self._correction)
+        return max(0.0, _alone_s(self._waves, self._left_s) * self._correction)
 
     @property
     def _correction(self) -> float:
         """Measured over predicted time so far, starting from 1 as if ``TRUSTED_AFTER_S`` had gone as predicted."""
         return (self._taken_s + TRUSTED_AFTER_S) / (self._predicted_s + TRUSTED_AFTER_S)
+
+
+Waves = list[list[list[int]]]
+
+
+def _slots(slots: Sequence[DeviceSlot]) -> Waves:
+    return [[[slot.slot for slot in lane] for lane in wave] for wave in waves(slots)]
+
+
+def _alone_s(of: Waves, left_s: Mapping[int, float]) -> float:
+    return sum(max(sum(left_s.get(slot, 0.0) for slot in lane) for lane in wave) for wave in of)

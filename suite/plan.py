@@ -5,18 +5,22 @@ checked and no case is left out.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any, NamedTuple, Self
 
+from suite import cpu_time
 from suite.backend import DeviceInfo
 from suite.case import Case, Items, Regime, Workload, shape_label
 from suite.errors import UsageError
 from suite.hardware.assign import assign
+from suite.hardware.spec import RATES
 from suite.jobs.calibration import CalibrationJob, CalibrationSettings, working_set_bytes
 from suite.jobs.job import Job
 from suite.jobs.registry import find
-from suite.measure.regimes import rotating_sets
+from suite.measure.regimes import BRIEF_SHARE, energy_window_s, rotating_sets
+from suite.measure.rounds import LEAST_SAMPLES
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot, PlannedCase
 from suite.roofline import Ceilings, floors_s, ridge_point
@@ -35,15 +39,25 @@ SETUP_S = 0.6  # compiling, filling and checking a small case, for predicting ti
 
 
 class Machine(NamedTuple):
-    """A slot with its ceilings; ``ceilings`` is ``None`` where no device facts are known."""
+    """A slot with its ceilings, its last-level cache and the memory that cases may use; ``None`` where they are not known.
+
+    ``without_peak`` are the pipes for which the sheet declares no rate.
+    """
 
     slot: DeviceSlot
     ceilings: Ceilings | None
+    llc_bytes: int | None
+    memory_bytes: int | None
+    without_peak: frozenset[str]
 
-    @property
-    def memory_bytes(self) -> int | None:
-        """What cases may use."""
-        return int(self.slot.info.memory_bytes * MEMORY_SHARE) if self.slot.info else None
+    @classmethod
+    def of(cls, slot: DeviceSlot, config: RunConfig) -> Self:
+        """What is known of a slot's device, looked up once for all of its cases."""
+        limits = ceilings(slot.info, config)
+        if slot.info is None or limits is None:
+            return cls(slot, None, None, None, frozenset())
+        without_peak = frozenset(pipe for pipe in RATES if limits.peak_flop_s(pipe) is None)
+        return cls(slot, limits, limits.llc_bytes, int(slot.info.memory_bytes * MEMORY_SHARE) or None, without_peak)
 
 
 def plan(config: RunConfig, slots: Sequence[DeviceSlot], calibrated: Collection[int] = ()) -> tuple[PlannedCase, ...]:
@@ -78,17 +92,19 @@ def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
     for machine in _machines(config, slots):
         for job, settings in _jobs(config):
             for workload in job.workloads(settings):
-                floor_s = _floor_s(job.work(workload), machine)
-                if _too_long(floor_s, config):
-                    lines.append(
-                        f"{workload.job} {shape_label(workload)} {workload.format}: at least {floor_s:.3g} s a launch on "
-                        f"{machine.slot.backend}, above max_kernel_s={config.max_kernel_s}"
-                    )
+                works = (job.work(workload, switches) for switches in job.switches(settings, workload))
+                floors = dict.fromkeys(_floor_s(work, machine) for work in works)
+                lines += [
+                    f"{workload.job} {shape_label(workload)} {workload.format}: at least {floor_s:.3g} s a launch on "
+                    f"{machine.slot.backend}, above max_kernel_s={config.max_kernel_s}"
+                    for floor_s in floors
+                    if _too_long(floor_s, config)
+                ]
     return tuple(lines)
 
 
 def _machines(config: RunConfig, slots: Sequence[DeviceSlot]) -> list[Machine]:
-    return [Machine(slot, ceilings(slot.info, config)) for slot in slots]
+    return [Machine.of(slot, config) for slot in slots]
 
 
 def data_seed(seed: int, workload_key: str) -> int:
@@ -101,23 +117,32 @@ def _sweep(config: RunConfig, machines: Sequence[Machine], first_cohort: int) ->
     cohort = first_cohort
     for job, settings in _jobs(config):
         job.check(settings)
-        workloads = list(job.workloads(settings))
-        bursts = {machine.slot.slot: _burst_workloads(job, workloads, machine, config) for machine in machines}
-        for workload in workloads:
-            switches = job.switches(settings, workload)
+        switches = {workload: job.switches(settings, workload) for workload in job.workloads(settings)}
+        asked = {machine.slot.slot: _asked_of(job, switches, machine) for machine in machines}
+        bursts = {machine.slot.slot: _burst_workloads(asked[machine.slot.slot], machine, config) for machine in machines}
+        for workload in switches:
             groups: dict[Regime, list[PlannedCase]] = defaultdict(list)
             for machine in machines:
-                asked = _asked(job, workload, switches, machine)
-                if _too_long(asked.floor_s, config):
-                    continue
-                wants_burst = workload in bursts[machine.slot.slot]
-                for regime, implementation in _variants(config.measure, settings.implementations, wants_burst):
-                    case = Case(workload, implementation, machine.slot.backend, regime, switches, job.method_version)
-                    groups[regime].append(_planned(asked, case, machine, config.measure))
+                slot = machine.slot.slot
+                for case in _cases(job, settings, asked[slot][workload], machine, workload in bursts[slot], config):
+                    groups[case.case.regime].append(case)
             for group in groups.values():
                 cases += [case._replace(cohort=cohort) for case in group]
                 cohort += 1
     return cases
+
+
+def _cases(
+    job: Job, settings: Any, asked: "Sequence[_Asked]", machine: Machine, wants_burst: bool, config: RunConfig
+) -> Iterator[PlannedCase]:
+    """One workload on one machine: every regime, implementation and set of switches that is not too long."""
+    fitting = [each for each in asked if not _too_long(each.floor_s, config)]
+    variants = list(product(_variants(config.measure, settings.implementations, wants_burst), fitting))
+    regimes = [regime for (regime, _), _ in variants]
+    for (regime, implementation), each in variants:
+        case = Case(each.workload, implementation, machine.slot.backend, regime, each.switches, job.method_version)
+        rounds = config.measure.interleave if regimes.count(regime) > 1 else 1
+        yield _planned(each, case, machine, config.measure, rounds=rounds)
 
 
 def _variants(measure: MeasureSettings, implementations: Sequence[str], wants_burst: bool) -> Iterator[tuple[Regime, str]]:
@@ -146,13 +171,13 @@ def parse_regime(label: str) -> Regime:
     return Regime(*parts)  # type: ignore[arg-type]  # checked against the literals just above
 
 
-def _burst_workloads(job: Job, workloads: Sequence[Workload], machine: Machine, config: RunConfig) -> set[Workload]:
+def _burst_workloads(asked: "Mapping[Workload, Sequence[_Asked]]", machine: Machine, config: RunConfig) -> set[Workload]:
     """The workloads that get a burst case: compute-bound ones whose floor is long enough, the longest of each format first."""
     if "standard" not in config.measure.regimes or machine.ceilings is None:
         return set()
     by_format: dict[str, list[tuple[float, Workload]]] = defaultdict(list)
-    for workload in workloads:
-        floor_s = _burst_floor_s(job.work(workload), machine.ceilings)
+    for workload, variants in asked.items():
+        floor_s = max(_burst_floor_s(each.work, machine.ceilings) for each in variants)
         if floor_s > BURST_FLOOR_S and not _too_long(floor_s, config):
             by_format[workload.format].append((floor_s, workload))
     ranked = [sorted(group, key=lambda entry: -entry[0]) for group in by_format.values()]
@@ -182,8 +207,10 @@ def _calibration(machine: Machine, config: RunConfig) -> Iterator[PlannedCase]:
 
 
 class _Asked(NamedTuple):
-    """What a workload asks of a machine, the same in every regime; ``floor_s`` is the shortest that a launch can take."""
+    """What a workload with its switches asks of a machine in every regime; ``floor_s`` is the shortest a launch can take."""
 
+    workload: Workload
+    switches: Items
     work: Work
     footprint: Footprint
     tolerance: float
@@ -191,18 +218,32 @@ class _Asked(NamedTuple):
     emulated: bool
 
 
+def _asked_of(job: Job, switches: Mapping[Workload, Sequence[Items]], machine: Machine) -> dict[Workload, list[_Asked]]:
+    return {workload: [_asked(job, workload, each, machine) for each in variants] for workload, variants in switches.items()}
+
+
 def _asked(job: Job, workload: Workload, switches: Items, machine: Machine) -> _Asked:
-    work = job.work(workload)
+    work = job.work(workload, switches)
     limits = machine.ceilings
-    emulated = limits is not None and limits.spec is not None and limits.peak_flop_s(work.pipe) is None
-    return _Asked(work, job.footprint(workload), job.tolerance(workload, switches), _floor_s(work, machine), emulated)
+    emulated = limits is not None and limits.spec is not None and work.pipe in machine.without_peak
+    return _Asked(
+        workload,
+        switches,
+        work,
+        job.footprint(workload, switches),
+        job.tolerance(workload, switches),
+        _floor_s(work, machine),
+        emulated,
+    )
 
 
-def _planned(asked: _Asked, case: Case, machine: Machine, measure: MeasureSettings, sets: int | None = None) -> PlannedCase:
-    info, limits = machine.slot.info, machine.ceilings
-    llc_bytes = limits.llc_bytes if limits else None
+def _planned(
+    asked: _Asked, case: Case, machine: Machine, measure: MeasureSettings, sets: int | None = None, rounds: int = 1
+) -> PlannedCase:
+    info = machine.slot.info
     if sets is None:
-        sets = rotating_sets(case.regime, asked.footprint, llc_bytes, info.cold_by if info else "rotation")
+        cold_by = info.cold_by if info else "rotation"
+        sets = rotating_sets(case.regime, asked.footprint, machine.llc_bytes, cold_by, measure.cold_margin)
     needed = asked.footprint.total_bytes(sets, asked.emulated)
     verdict, reason = None, ""
     if machine.memory_bytes is not None and needed > machine.memory_bytes:
@@ -218,24 +259,30 @@ def _planned(asked: _Asked, case: Case, machine: Machine, measure: MeasureSettin
         tolerance=asked.tolerance,
         sets=sets,
         memory_bytes=needed,
-        predicted_s=_predicted_s(asked.floor_s, case.regime, machine, measure) if verdict is None else 0.0,
+        predicted_s=_predicted_s(asked, case.regime, machine, measure, rounds) if verdict is None else 0.0,
         verdict=verdict,
         reason=reason,
     )
 
 
-def _predicted_s(floor_s: float | None, regime: Regime, machine: Machine, measure: MeasureSettings) -> float:
-    """A rough wall time: enough for a time-left display, never stored."""
-    launch_s = 2 * (floor_s or 0.0)
+def _predicted_s(asked: _Asked, regime: Regime, machine: Machine, measure: MeasureSettings, rounds: int = 1) -> float:
+    """A rough wall time, settling and sampling of all alternating rounds together: for a time-left display and deadlines."""
+    launch_s = 2 * (asked.floor_s or 0.0)
     if regime.load == "burst":
         idle_s = measure.burst_first_idle_s + (measure.burst_windows - 1) * measure.burst_idle_s
-        return SETUP_S + idle_s + measure.burst_windows * max(measure.burst_window_s, 2 * launch_s)
+        return SETUP_S + rounds * (idle_s + measure.burst_windows * max(measure.burst_window_s, 2 * launch_s))
     flush_s = 0.0
     info = machine.slot.info
     if regime.cache == "cold" and info is not None and info.cold_by == "flush":
         flush_s = 2 * (info.llc_bytes or 0) / FLUSH_BYTES_S
-    samples_s = measure.min_batches * max(measure.sample_s, launch_s + flush_s)
-    return SETUP_S + 2 * measure.steady_window_s + max(measure.min_time_s, samples_s)
+    if info is not None and machine.ceilings is not None and info.backend == "cpu":
+        least_s = max(measure.min_time_s, energy_window_s(measure))
+        launch_s = cpu_time.launch_s(asked.floor_s, asked.work, machine.ceilings)
+        return cpu_time.case_s(launch_s, asked.work.compulsory_bytes, measure, cpu_time.Sampling(rounds, least_s, flush_s))
+    samples = measure.min_batches if rounds == 1 else LEAST_SAMPLES
+    sampling_s = max(measure.min_time_s, energy_window_s(measure), samples * max(measure.sample_s, launch_s + flush_s))
+    settling_s = (2 + (rounds - 1) * BRIEF_SHARE) * measure.steady_window_s
+    return SETUP_S + settling_s + rounds * sampling_s
 
 
 def _floor_s(work: Work, machine: Machine) -> float | None:
@@ -243,7 +290,7 @@ def _floor_s(work: Work, machine: Machine) -> float | None:
     limits = machine.ceilings
     if limits is None:
         return None
-    if limits.peak_flop_s(work.pipe) is None:
+    if work.pipe in machine.without_peak:
         work = replace(work, pipe="fp32")
     known = [floor for floor in floors_s(work, COLD, limits, Calibration()) if floor is not None]
     return max(known, default=None)

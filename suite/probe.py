@@ -1,13 +1,15 @@
 """Which devices a backend offers, asked in a child process so that no framework is loaded here.
 
 Answers are kept in the user's cache directory under everything that can change them: driver, boot, device nodes,
-visibility variables, Python and package versions.  Failures are not kept.
+visibility variables, Python and package versions.  A failure may pass (a device that another process holds), so that a kept
+one only serves who would rather know at once.
 """
 
 import argparse
 import contextlib
 import hashlib
 import json
+import math
 import os
 import secrets
 import signal
@@ -15,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +28,7 @@ from suite.launcher.reaper import MARK, kill_marked
 from suite.worker.lifeline import bind_to_parent, leave_no_core
 
 TIME_LIMIT_S = 90.0  # the first import of a framework from a cold network disk takes most of a minute
+FAILURE_SERVES_S = 600.0
 MAX_ANSWER_BYTES = 2**20
 CACHE_VERSION = 1
 
@@ -73,16 +77,28 @@ def probe(
     *,
     time_limit_s: float = TIME_LIMIT_S,
     cache: bool = True,
+    at_once: bool = False,
     root: Path = Path("/"),
 ) -> ProbeResult:
-    """Return the devices of the backend ``target`` (``module:Class``), from the cache where nothing has changed."""
-    kept = _cache_directory() / f"{_identity(target, options or {}, root)}.json"
-    if cache and (known := _recall(kept)) is not None:
+    """Return the devices of the backend ``target`` (``module:Class``), from the cache where nothing has changed.
+
+    ``at_once`` takes a failure of the last minutes from there too: whoever plans one thing after another need not wait each
+    time for a backend that cannot be asked.
+    """
+    kept = _kept(target, options or {}, root)
+    known = _recall(kept) if cache else None
+    if known is not None and (not known.error or (at_once and _age_s(kept) < FAILURE_SERVES_S)):
         return known
     result = _ask(target, options or {}, time_limit_s)
-    if cache and not result.error:
+    if cache:
         _keep(kept, result)
     return result
+
+
+def forget(target: str, options: Mapping[str, Any] | None = None, *, root: Path = Path("/")) -> None:
+    """Have the backend asked anew next time: a device was not what the kept answer says it is."""
+    with contextlib.suppress(OSError):
+        _kept(target, options or {}, root).unlink()
 
 
 def _ask(target: str, options: Mapping[str, Any], time_limit_s: float) -> ProbeResult:
@@ -176,6 +192,10 @@ def _version(package: str) -> str | None:
         return None
 
 
+def _kept(target: str, options: Mapping[str, Any], root: Path) -> Path:
+    return _cache_directory() / f"{_identity(target, options, root)}.json"
+
+
 def _cache_directory() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111  # no raise without a home
     return Path(base) / "roofbench" / "probe"
@@ -187,6 +207,13 @@ def _recall(path: Path) -> ProbeResult | None:
         return _from_json(json.loads(path.read_text()))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _age_s(path: Path) -> float:
+    try:
+        return abs(time.time() - path.stat().st_mtime)
+    except OSError:  # another process has just forgotten it
+        return math.inf
 
 
 def _keep(path: Path, result: ProbeResult) -> None:

@@ -1,11 +1,12 @@
 """The straight line: planned cases go to the launcher; what ends is judged, summarised, committed, and told."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
+from suite.backend import DeviceInfo
 from suite.environment import Facts, source_state, system_facts
 from suite.errors import WorkerStartFailed
 from suite.estimate import Estimate
@@ -16,11 +17,12 @@ from suite.launcher.death import Death
 from suite.launcher.happenings import CaseEnded, Interrupted, WorkerLog
 from suite.launcher.launch import Launcher
 from suite.ledger import Ledger, Place, device_row
-from suite.locks import hold
+from suite.locks import Locks, hold
 from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.plan import data_seed
 from suite.planned import DeviceSlot, PlannedCase
+from suite.probe import forget
 from suite.protocol import Ready
 from suite.rows import Calibration
 from suite.settings import RunConfig
@@ -50,6 +52,32 @@ class Sweep:
     recalibrate: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True)
+class Workers:
+    """Locked devices and their workers: what a run needs before its store.  ``answers`` say how each slot's worker started."""
+
+    locks: Locks
+    launcher: Launcher
+    answers: Mapping[int, Ready | Death]
+
+
+@contextmanager
+def started(config: RunConfig, slots: Sequence[DeviceSlot], locks: Locks) -> Iterator[Workers]:
+    """Start a worker on every slot; none is left when the block ends.
+
+    Raises ``WorkerStartFailed`` when no worker can be started at all.
+    """
+    with Launcher(slots, config.backends, config.measure, locks.descriptors) as launcher:
+        answers = launcher.start()
+        failed = {slot: answer for slot, answer in answers.items() if isinstance(answer, Death)}
+        for slot in slots:
+            if slot.slot in failed:  # what is remembered of that device may be why
+                forget(slot.target, config.backends[slot.backend].options)
+        if len(failed) == len(answers):
+            raise WorkerStartFailed(next(iter(failed.values())).reason)
+        yield Workers(locks, launcher, answers)
+
+
 def sweep(plan: Sweep, store: "Store", watch: Watch) -> SweepFinished:
     """Measure what is planned and not yet stored, telling ``watch`` of everything.
 
@@ -57,24 +85,36 @@ def sweep(plan: Sweep, store: "Store", watch: Watch) -> SweepFinished:
     can be started at all; ``StoreWriteFailed`` when the store stops taking results; ``KeyboardInterrupt`` for a signal
     before the first case.  No worker is left when this returns or raises.
     """
-    devices = [slot.info for slot in plan.slots if slot.info is not None]
-    with ExitStack() as stack:
-        stack.enter_context(on_interrupt(leave))
-        locks = stack.enter_context(hold(devices))
-        settings = (plan.slots, plan.config.backends, plan.config.measure, locks.descriptors)
-        launcher = stack.enter_context(Launcher(*settings))
-        started = launcher.start()
-        places = _places(plan, started)
-        writer = stack.enter_context(_open_run(plan, store, places, _environment(plan.slots, started)))
-        locks.name(writer.run)
-        return _measure(plan, launcher, Ledger(writer, places, _comparable(plan, places)), watch)
+    with on_interrupt(leave), hold(devices(plan.slots)) as locks, started(plan.config, plan.slots, locks) as workers:
+        return carry_out(plan, workers, store, watch)
+
+
+def carry_out(plan: Sweep, workers: Workers, store: "Store", watch: Watch) -> SweepFinished:
+    """``sweep`` with workers that were started before the store was opened, so that a run that cannot be leaves no file."""
+    places = {slot.slot: device_row(slot, workers.answers[slot.slot], plan.config) for slot in plan.slots}
+    with _open_run(plan, store, places, _environment(plan.slots, workers.answers)) as writer:
+        workers.locks.name(writer.run)
+        return _measure(plan, workers.launcher, Ledger(writer, places, _comparable(plan, places)), watch)
+
+
+def devices(slots: Sequence[DeviceSlot]) -> list[DeviceInfo]:
+    """The devices that a run locks."""
+    return [slot.info for slot in slots if slot.info is not None]
+
+
+def left(cases: Sequence[PlannedCase], done: Collection[tuple[int, str]], recalibrate: Collection[int]) -> list[PlannedCase]:
+    """The cases that have no result yet, and the calibration of slots whose stored one was another chip's."""
+
+    def is_stale(planned: PlannedCase) -> bool:
+        return planned.slot in recalibrate and planned.case.workload.job == CalibrationJob.name
+
+    return [planned for planned in cases if (planned.slot, planned.case.key) not in done or is_stale(planned)]
 
 
 def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> SweepFinished:
     """The line itself.  Cases whose end is known without running are stored first."""
     config, run = plan.config, ledger.writer.run
-    done = ledger.writer.finished
-    todo = [planned for planned in plan.cases if (planned.slot, planned.case.key) not in done or _is_stale(plan, planned)]
+    todo = left(plan.cases, ledger.writer.finished, plan.recalibrate)
     estimate = Estimate(plan.slots, todo, len(plan.cases))
     watch(SweepStarted(run, len(plan.cases), len(plan.cases) - len(todo)))
 
@@ -103,18 +143,14 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
     return _finish(plan, ledger, estimate, interrupted, watch)
 
 
-def _is_stale(plan: Sweep, planned: PlannedCase) -> bool:
-    return planned.slot in plan.recalibrate and planned.case.workload.job == CalibrationJob.name
-
-
 def _finish(plan: Sweep, ledger: Ledger, estimate: Estimate, signal: str, watch: Watch) -> SweepFinished:
-    run, left = ledger.writer.run, estimate.total - estimate.done
+    run, waiting = ledger.writer.run, estimate.total - estimate.done
     status, reason = "complete", ""
-    if left:
+    if waiting:
         cause = f"{signal} received" if signal else f"max_time_s={plan.config.max_time_s:g} reached"
-        status, reason = "interrupted", f"{cause}, {left} cases left; resume={run} goes on"
+        status, reason = "interrupted", f"{cause}, {waiting} cases left"
     ledger.writer.finish(status, reason)
-    end = SweepFinished(run, status, reason, by_signal=bool(signal and left))
+    end = SweepFinished(run, status, reason, by_signal=bool(signal and waiting))
     watch(end)
     return end
 
@@ -145,14 +181,6 @@ def _open_run(plan: Sweep, store: "Store", places: Mapping[int, Place], environm
             environment=environment,
         )
     )
-
-
-def _places(plan: Sweep, started: Mapping[int, Ready | Death]) -> dict[int, Place]:
-    """What each slot's worker reported of its device; what the plan assumed where none could be started."""
-    failed = [answer for answer in started.values() if isinstance(answer, Death)]
-    if len(failed) == len(started):
-        raise WorkerStartFailed(failed[0].reason)
-    return {slot.slot: device_row(slot, started[slot.slot], plan.config) for slot in plan.slots}
 
 
 def _comparable(plan: Sweep, places: Mapping[int, Place]) -> dict[str, Calibration]:

@@ -71,12 +71,20 @@ def _lines(found: Found) -> list[str]:
     from suite.report.words import si
 
     if not found.result.devices:
-        return [f"{found.backend}: none ({found.result.error})" if found.result.error else f"{found.backend}: none"]
+        return [f"{found.backend}: {_none(found.result.error)}"]
     lines = [f"{found.backend}:"]
     for info in found.result.devices:
         matched = assign(info, None, found.folders)
         partition = f" ({info.partition})" if info.partition else ""
         sheet = matched.spec.id if matched.spec is not None else "unknown"
-        lines.append(f"  device {info.index}: {info.name}{partition}, {si(info.memory_bytes, 'B')}")
+        lines.append(f"  device {info.index}: {info.name}{partition}, {si(info.memory_bytes or None, 'B')}")
         lines.append(f"    hardware {sheet}: {matched.reason}")
     return lines
+
+
+def _none(error: str) -> str:
+    from suite.devices import NOT_BUILT
+
+    if error.startswith(NOT_BUILT):
+        return NOT_BUILT
+    return f"none ({error})" if error else "none"

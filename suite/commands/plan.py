@@ -14,17 +14,20 @@ from suite.commands.output import json_array
 if TYPE_CHECKING:
     from suite.planned import DeviceSlot, PlannedCase
     from suite.probe import ProbeResult
+    from suite.rows import RunInfo
     from suite.settings import BackendSettings, RunConfig
 
 SUMMARY = "Print the cases that a run would measure, with predicted time and memory."
 DETAIL = """\
 Takes the same overrides as run and measures nothing. Device facts come from a probe in a child process, kept until the
 driver, the boot or the packages change; hardware=NAME plans for a machine that is not here. Where neither is known, memory
-is not checked, and the plan says so."""
+is not checked, and the plan says so. Calibration is planned on a device that has none in the store; resume=RUN leaves out
+what that run has measured."""
 EXAMPLES = """\
 roofbench plan                                              the quick experiment on the best device
 roofbench plan experiment=standard hardware=nvidia-h200-sxm5-141gb
-roofbench plan 'jobs.gemm.shapes=[512,4096x128256x4096]' --json"""
+roofbench plan 'jobs.gemm.shapes=[512,4096x128256x4096]' --json
+roofbench plan resume=latest store.url=h200.db              what an interrupted run has left to do"""
 
 EXAMPLES_LEFT_OUT = 3  # workloads named before the rest is only counted
 # Which backend a sheet's maker means when `backend` does not say.
@@ -32,12 +35,18 @@ BACKEND_OF_VENDOR = {"nvidia": "cuda", "amd": "rocm", "google": "xla"}
 
 
 class Planned(NamedTuple):
-    """A plan with what it was made from; ``unchecked`` says why memory was not checked, empty when it was."""
+    """A plan with what it was made from.
+
+    ``unchecked`` says why memory was not checked, empty when it was.  ``resumed`` is the run that it goes on with; ``cases``
+    are then what is left of it.  ``unread`` says why a store that is there was not asked for what it has.
+    """
 
     config: "RunConfig"
     slots: "tuple[DeviceSlot, ...]"
     cases: "tuple[PlannedCase, ...]"
-    unchecked: str
+    unchecked: str = ""
+    resumed: "RunInfo | None" = None
+    unread: str = ""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +58,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan and print; lines are written as they are made."""
-    from suite.config import compose
-
     with _no_garbage_collection():
-        planned = make(compose(args.overrides, args.config_dir))
+        from suite.config import compose
+
+        planned = make(compose(args.overrides, args.config_dir), args.overrides)
         lines = _json_lines(planned) if args.json else _text_lines(planned)
         sys.stdout.writelines(line + "\n" for line in lines)
     return 0
@@ -81,24 +90,51 @@ def _json_lines(planned: Planned) -> Iterator[str]:
     return json_array(_json_row(case, names[case.slot]) for case in planned.cases)
 
 
-def make(config: "RunConfig") -> Planned:
-    """Plan for the sheet that ``hardware`` names, else for the devices found here, else without device facts."""
+def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
+    """Plan for the sheet that ``hardware`` names, else for the devices found here, else without device facts.
+
+    What is left of the run that ``resume`` names is planned for the devices found here, as the run would be.
+    """
+    from suite.commands.known import cases, going_on, look
+
+    config, resumed = going_on(config, overrides)
+    placed = _placed(config) if resumed is None else _resolved(config)
+    known = look(config.store.url, placed.slots, resumed)
+    planned = cases(placed.config, placed.slots, known, resumed)
+    if resumed is not None:
+        from suite.sweep import left
+
+        planned = tuple(left(planned, known.done, known.recalibrate))
+    return Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread)
+
+
+class _Placed(NamedTuple):
+    config: "RunConfig"
+    slots: "tuple[DeviceSlot, ...]"
+    unchecked: str = ""
+
+
+def _resolved(config: "RunConfig") -> _Placed:
+    from suite.devices import resolve
+
+    found = resolve(config)
+    return _Placed(found.config, found.slots)
+
+
+def _placed(config: "RunConfig") -> _Placed:
     from suite.devices import ask_backend, resolve
     from suite.errors import DeviceNotFound
-    from suite.plan import plan
 
-    unchecked = ""
     if config.hardware is not None:
-        slots = _slots_of_sheet(config)
-    else:
-        answers: list[ProbeResult] = []
-        try:
-            config, slots, _ = resolve(config, lambda target, options: _noted(answers, ask_backend(target, options)))
-        except DeviceNotFound as error:
-            if answers and answers[-1].devices:  # devices are known, and the one that was named is not among them
-                raise
-            slots, unchecked = _slots_without_facts(config), str(error)
-    return Planned(config, slots, plan(config, slots, ()), unchecked)
+        return _Placed(config, _slots_of_sheet(config))
+    answers: list[ProbeResult] = []
+    try:
+        found = resolve(config, lambda target, options: _noted(answers, ask_backend(target, options, at_once=True)))
+    except DeviceNotFound as error:
+        if answers and answers[-1].devices:  # devices are known, and the one that was named is not among them
+            raise
+        return _Placed(config, _slots_without_facts(config), str(error))
+    return _Placed(found.config, found.slots)
 
 
 def _noted(answers: "list[ProbeResult]", answer: "ProbeResult") -> "ProbeResult":
@@ -150,16 +186,48 @@ def _case_lines(planned: Planned) -> Iterator[str]:
 
 
 def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
-    from suite.show.results import span
-
-    devices = ", ".join(_device_words(slot) for slot in planned.slots)
     largest = max((case.memory_bytes for case in planned.cases if case.verdict is None), default=0)
-    total_s = sum(case.predicted_s for case in planned.cases)
+    resumed = planned.resumed
     yield ""
-    yield f"{len(planned.cases)} cases on {devices}: about {span(total_s)}, at most {largest / 1e9:.3g} GB at once"
+    if resumed is not None:
+        yield f"run {resumed.run}: {len(planned.cases)} of its {resumed.planned} cases are left"
+    yield f"{time_line(planned.config, planned.slots, planned.cases)}; at most {largest / 1e9:.3g} GB at once"
     if planned.unchecked:
         yield f"memory was not checked and times are guesses: {planned.unchecked}; hardware=NAME plans for one of the table"
+    else:
+        yield from _not_built_lines(planned.slots)
+    if planned.unread:
+        yield planned.unread
     yield from left_out_lines(left_out)
+
+
+def _not_built_lines(slots: "Sequence[DeviceSlot]") -> Iterator[str]:
+    """A sheet can be planned for before there is a backend to measure it."""
+    from suite.devices import missing
+
+    for backend, target in dict.fromkeys((slot.backend, slot.target) for slot in slots):
+        if reason := missing(target):
+            yield f"this can be planned, not run: backend '{backend}' is {reason}"
+
+
+def time_line(config: "RunConfig", slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]") -> str:
+    """``33 cases on cpu Two cores (8.6 GB): about 2 min 10 s``, and where ``max_time_s`` ends it before that."""
+    from suite.show.results import span
+
+    devices = ", ".join(_device_words(slot) for slot in slots)
+    total_s = _wall_s(slots, cases)
+    line = f"{len(cases)} cases on {devices}: about {span(total_s)}"
+    if config.max_time_s is not None and total_s > config.max_time_s:
+        line += f", of which max_time_s={config.max_time_s:g} allows {span(config.max_time_s)} at a time"
+    return line
+
+
+def _wall_s(slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]") -> float:
+    if len(slots) > 1 and all(slot.info for slot in slots):
+        from suite.estimate import wall_s
+
+        return wall_s(slots, cases)
+    return sum(case.predicted_s for case in cases)
 
 
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:

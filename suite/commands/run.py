@@ -3,19 +3,21 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, NamedTuple
 
-from suite.commands.options import add_config_dir
+from suite.commands.options import add_config_dir, store_option, store_override
 from suite.errors import UsageError
 
 if TYPE_CHECKING:
+    from suite.commands.known import Known
     from suite.devices import Resolved
     from suite.events import SweepFinished
     from suite.planned import PlannedCase
-    from suite.rows import Calibration, RunInfo
+    from suite.rows import RunInfo
     from suite.settings import RunConfig
     from suite.store.writer import Store
+    from suite.sweep import Workers
 
 SUMMARY = "Measure: compose a run, measure its cases, store every result, print them."
 DETAIL = """\
@@ -25,17 +27,18 @@ experiment, store, launcher, hardware. Bad settings end the command before anyth
 
 A run can be interrupted and goes on with resume=RUN or resume=latest; what was finished is kept. -m makes one run for each
 combination of values given with commas, all in the same store; Hydra notes what it swept under ./multirun. --cfg and --info
-show what would be composed, as in any Hydra program."""
+show what would be composed, as in any Hydra program; --cfg experiment prints it, or with resume=RUN a stored run's settings,
+as one experiment file that needs no other: what to hand on where a run was composed from a folder of your own."""
 EXAMPLES = """\
 roofbench run                                                the quick experiment on the best device found
 roofbench run experiment=standard device=all                 every GPU of this node, each case on each
 roofbench run 'jobs.gemm.formats=[bf16]' 'jobs.gemm.shapes=[8192]' measure=precise
 roofbench run -m backend=cpu,cuda                            two runs in one store
-roofbench run resume=latest                                  go on with an interrupted run"""
+roofbench run resume=latest                                  go on with an interrupted run
+roofbench run --cfg experiment resume=latest > again.yaml    the settings of the latest run, as a file"""
 
 EXIT_CASES_FAILED = 3
 EXIT_INTERRUPTED = 130
-MAY_CHANGE_ON_RESUME = ("resume", "store.url")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +47,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_config_dir(parser)
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--multirun", "-m", action="store_true", help="one run for each combination of values given with commas")
-    mode.add_argument("--cfg", "-c", nargs="?", const="job", choices=["job", "hydra", "all"], help="print the configuration")
+    kinds = ["job", "hydra", "all", "experiment"]
+    mode.add_argument("--cfg", "-c", nargs="?", const="job", choices=kinds, help="print the configuration")
     mode.add_argument(
         "--info",
         "-i",
@@ -59,8 +63,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """One run, several with ``-m``, or a look at the configuration."""
-    if (args.package or args.resolve) and args.cfg is None:
+    if (args.package or args.resolve) and args.cfg in (None, "experiment"):
         raise UsageError("--package and --resolve go with --cfg; write roofbench run --cfg job --resolve")
+    if args.cfg == "experiment":
+        return _print_experiment(args)
     if args.cfg or args.info:
         return _inspect(args)
     if args.multirun:
@@ -77,6 +83,20 @@ def _inspect(args: argparse.Namespace) -> int:
     flags += ["--package", args.package] if args.package else []
     flags += ["--resolve"] if args.resolve else []
     inspect(flags, args.overrides, args.config_dir)
+    return 0
+
+
+def _print_experiment(args: argparse.Namespace) -> int:
+    """What would be measured, or what a stored run was, as one file."""
+    from suite.again import experiment_file
+    from suite.commands.known import stored_run
+    from suite.config import compose, to_stored
+
+    config, what = compose(args.overrides, args.config_dir), "a run"
+    if config.resume:
+        config, info = stored_run(config, args.overrides)
+        what = f"run {info.run}"
+    sys.stdout.write(experiment_file(to_stored(config), what))
     return 0
 
 
@@ -102,118 +122,76 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
 
 
 def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
-    """Carry out one run and print its results; the exit status says how its cases ended."""
+    """Carry out one run and print its results; the exit status says how its cases ended.
+
+    Whatever can be refused is refused before there is a store: a held device, workers that do not start.
+    """
+    from suite.commands.known import going_on, look
+    from suite.commands.opening import Opening
     from suite.devices import resolve
-    from suite.locks import lock_directory
+    from suite.interrupts import leave, on_interrupt
+    from suite.locks import hold
     from suite.plan import plan
+    from suite.sweep import devices, started
 
-    resumed = _resumed(config, overrides) if config.resume else None
-    if resumed is not None:
-        config = _stored_config(resumed, config)
+    config, resumed = going_on(config, overrides)
     resolved = resolve(config)
-    plan(resolved.config, resolved.slots, ())  # refuses what cannot be measured while nothing has been created
-    lock_directory()  # the same for where the device's lock will be
-    from suite.store.writer import Store
+    plan(resolved.config, resolved.slots, ())
+    with ExitStack() as stack:
+        stack.enter_context(on_interrupt(leave))
+        locks = stack.enter_context(hold(devices(resolved.slots)))
+        opening = Opening(config.store.url, stack)
+        ahead = _ahead(resolved, look(config.store.url, resolved.slots, resumed), resumed)
+        workers = stack.enter_context(started(resolved.config, resolved.slots, locks))
+        finished = _measure(ahead, workers, opening(), overrides)
+    return _show(finished, opening())
 
-    with Store.open(config.store.url) as store:
-        _say_migrated(store)
-        finished = _measure(resolved, store, resumed, overrides)
-    return _show(finished, store)
+
+class _Ahead(NamedTuple):
+    """What is going to be measured: every case of the run, and how many of them already have a result."""
+
+    resolved: "Resolved"
+    cases: "tuple[PlannedCase, ...]"
+    known: "Known"
+    resumed: "RunInfo | None"
 
 
-def _measure(resolved: "Resolved", store: "Store", resumed: "RunInfo | None", overrides: Sequence[str]) -> "SweepFinished":
+def _ahead(resolved: "Resolved", known: "Known", resumed: "RunInfo | None") -> _Ahead:
+    from suite.commands.known import cases
+
+    return _Ahead(resolved, cases(resolved.config, resolved.slots, known, resumed), known, resumed)
+
+
+def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Sequence[str]) -> "SweepFinished":
     from suite.progress import display
-    from suite.sweep import Sweep, sweep
+    from suite.sweep import Sweep, carry_out
 
-    calibrations = _calibrations(resolved, store)
-    cases = _cases(resolved, calibrations, resumed)
     whole = Sweep(
-        config=resolved.config,
-        slots=resolved.slots,
-        cases=cases,
-        calibrations=calibrations,
+        config=ahead.resolved.config,
+        slots=ahead.resolved.slots,
+        cases=ahead.cases,
+        calibrations=ahead.known.calibrations,
         argv=["roofbench", *sys.argv[1:]],
         overrides=overrides,
-        resume=resumed.run if resumed else None,
-        recalibrate=_recalibrate(resolved, store, resumed, calibrations) if resumed else frozenset(),
+        resume=ahead.resumed.run if ahead.resumed else None,
+        recalibrate=ahead.known.recalibrate,
     )
-    _say_first(resolved)
+    _say_first(ahead)
     with display(sys.stdout) as watch:
-        return sweep(whole, store, watch)
+        return carry_out(whole, workers, store, watch)
 
 
-def _say_first(resolved: "Resolved") -> None:
-    """What a person should know before the first case: a device that is passed over, workloads that are left out."""
-    from suite.commands.plan import left_out_lines
+def _say_first(ahead: _Ahead) -> None:
+    """What a person should know before the first case: how long it will take, what is passed over and what left out."""
+    from suite.commands.plan import left_out_lines, time_line
     from suite.plan import left_out
+    from suite.sweep import left
 
+    resolved, known = ahead.resolved, ahead.known
     sys.stderr.writelines(f"roofbench: {note}\n" for note in resolved.notes)
+    waiting = left(ahead.cases, known.done, known.recalibrate)
+    sys.stdout.write(f"{time_line(resolved.config, resolved.slots, waiting)}\n")
     sys.stdout.writelines(f"{line}\n" for line in left_out_lines(left_out(resolved.config, resolved.slots)))
-
-
-def _cases(
-    resolved: "Resolved", calibrations: "dict[str, Calibration]", resumed: "RunInfo | None"
-) -> "tuple[PlannedCase, ...]":
-    """Calibration first on devices that have none; a resumed run keeps to what it had planned."""
-    from suite.plan import plan
-
-    uids = {slot.slot: slot.info.uid for slot in resolved.slots if slot.info}
-    known = [slot for slot, uid in uids.items() if uid in calibrations]
-    cases = plan(resolved.config, resolved.slots, known)
-    if resumed is not None and len(cases) != resumed.planned:
-        whole = plan(resolved.config, resolved.slots, ())
-        return whole if len(whole) == resumed.planned else cases
-    return cases
-
-
-def _calibrations(resolved: "Resolved", store: "Store") -> "dict[str, Calibration]":
-    """What the store knows of these devices; one that lacks a figure is calibrated again."""
-    from dataclasses import astuple
-
-    from suite.store.queries import Reader
-
-    with Reader.open(str(store.path)) as reader:
-        found = {slot.info.uid: reader.calibration(slot.info.uid) for slot in resolved.slots if slot.info}
-    return {uid: calibration for uid, calibration in found.items() if None not in astuple(calibration)}
-
-
-def _recalibrate(
-    resolved: "Resolved", store: "Store", resumed: "RunInfo", calibrations: "dict[str, Calibration]"
-) -> frozenset[int]:
-    """Slots whose calibration in the run to go on with is another chip's, and whose own chip has none stored."""
-    from suite.store.queries import Reader
-
-    uids = {slot.slot: slot.info.uid for slot in resolved.slots if slot.info}
-    with Reader.open(str(store.path)) as reader:
-        rows = reader.results(resumed.run, job="calibration")
-    strange = {row.device_slot for row in rows if uids.get(row.device_slot) not in (None, row.device_uid)}
-    return frozenset(slot for slot in strange if uids[slot] not in calibrations)
-
-
-def _resumed(config: "RunConfig", overrides: Sequence[str]) -> "RunInfo":
-    """The run to go on with.  Its configuration is its own: anything given beside it is refused by name."""
-    from suite.store.queries import Reader
-
-    for override in overrides:
-        key = override.lstrip("+~").partition("=")[0]
-        if key not in MAY_CHANGE_ON_RESUME:
-            raise UsageError(f"{override} cannot change a run that goes on; leave it out, or start a new run without resume")
-    with Reader.open(config.store.url) as reader:
-        info = reader.resolve(config.resume)
-    if info.status == "complete":
-        raise UsageError(f"run {info.run} is complete, nothing is left to measure; start a new run without resume")
-    return info
-
-
-def _stored_config(resumed: "RunInfo", config: "RunConfig") -> "RunConfig":
-    from suite.config import from_stored
-
-    return replace(from_stored(resumed.config), store=config.store, resume=resumed.run)
-
-
-def _say_migrated(store: "Store") -> None:
-    if store.migrated.backup is not None:
-        sys.stderr.write(f"roofbench: store upgraded; the one before is kept as {store.migrated.backup}\n")
 
 
 def _show(finished: "SweepFinished", store: "Store") -> int:
@@ -222,11 +200,11 @@ def _show(finished: "SweepFinished", store: "Store") -> int:
 
     with Reader.open(str(store.path)) as reader:
         rows = print_run(reader, finished.run)
-    where = "" if store.path.name == "roofbench.db" and store.path.parent == store.path.cwd() else f" --store {store.path}"
     sys.stdout.write(f"\nstored in {store.path}\n")
     if finished.status != "complete":
         sys.stdout.write(f"{finished.status}: {finished.reason}\n")
-    sys.stdout.write(f"a page to publish: roofbench report {finished.run}{where}\n")
+        sys.stdout.write(f"to go on: roofbench run resume={finished.run}{store_override(store.path)}\n")
+    sys.stdout.write(f"a page to publish: roofbench report {finished.run}{store_option(store.path)}\n")
     if finished.by_signal:
         return EXIT_INTERRUPTED
     from suite.show.results import GRAVE

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TextIO
 
+from suite.commands.opening import Opening
 from suite.commands.options import add_config_dir, add_json
 from suite.errors import UsageError
 
@@ -109,29 +110,8 @@ def _measured(config: "RunConfig", overrides: Sequence[str], as_json: bool) -> "
     with ExitStack() as stack:
         stack.enter_context(on_interrupt(leave))
         locks = stack.enter_context(hold(devices(resolved.slots)))
-        opening = _Opening(config.store.url, stack)
+        opening = Opening(config.store.url, stack)
         return _carry_out(planned, locks, opening, overrides, sys.stderr if as_json else sys.stdout)
-
-
-class _Opening:
-    """Opens the store once: at once where it is there, and else, when its place is known to be usable, when asked for it."""
-
-    def __init__(self, url: str, stack: ExitStack) -> None:
-        from suite.commands.known import store_file
-        from suite.commands.run import _refuse_place
-
-        self._url, self._stack = url, stack
-        self.store: Store | None = None
-        if store_file(url):
-            self()
-        else:
-            _refuse_place(url)
-
-    def __call__(self) -> "Store":
-        from suite.commands.run import _opened
-
-        self.store = self.store or _opened(self._url, self._stack)
-        return self.store
 
 
 def _offers(backend: "BackendSettings") -> bool:
@@ -142,7 +122,7 @@ def _offers(backend: "BackendSettings") -> bool:
 
 
 def _carry_out(
-    planned: "Sequence[Course]", locks: "Locks", opening: _Opening, overrides: Sequence[str], out: TextIO
+    planned: "Sequence[Course]", locks: "Locks", opening: Opening, overrides: Sequence[str], out: TextIO
 ) -> "list[Selftest] | None":
     from suite.errors import RoofbenchError
     from suite.progress import display

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from suite.commands.options import add_json, add_store
+from suite.commands.options import AS_SOURCE, add_json, add_store, examples, naming_store
 from suite.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +21,27 @@ roofbench store merge node1.db node2.db             their runs into ./roofbench.
 roofbench store prune --before 2026-01-01 --dry-run which runs that would remove
 roofbench store check --store h200.db               whether a store is whole"""
 
+EXAMPLES_OF = {
+    "merge": """\
+roofbench store merge node1.db node2.db             their runs into ./roofbench.db
+roofbench store merge node*.db --store fleet.db     into another store, which is made when it is not there""",
+    "prune": """\
+roofbench store prune 20261129T1840                 one run, by the beginning of its id
+roofbench store prune --before 2026-01-01 --dry-run which runs that would remove; nothing is removed
+roofbench store prune --before 2026-01-01 --store h200.db""",
+    "vacuum": """\
+roofbench store vacuum                              after a prune
+roofbench store vacuum --store h200.db""",
+    "check": """\
+roofbench store check --store h200.db               whether a store is whole
+roofbench store check --json | jq '.[].what'        what is wrong, for programs""",
+    "rebuild": """\
+roofbench store rebuild                             after an update that changed formulas
+roofbench store rebuild --everything --store h200.db""",
+    "upgrade": """\
+roofbench store upgrade --store h200.db             so that this version can read it; `run` does it by itself
+roofbench store upgrade                             the same for ./roofbench.db""",
+}
 ACTIONS = {
     "merge": "copy the runs of other stores into this one; what is there already is left as it is",
     "prune": "remove runs with everything they own; vacuum then gives the space back",
@@ -35,7 +56,10 @@ EXIT_BROKEN = 1
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare one parser for each action."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=type(parser))
-    made = {name: actions.add_parser(name, help=text, description=text) for name, text in ACTIONS.items()}
+    made = {
+        name: actions.add_parser(name, help=text, description=text, epilog=examples(EXAMPLES_OF[name]))
+        for name, text in ACTIONS.items()
+    }
     made["merge"].add_argument("sources", nargs="+", metavar="SOURCE", help="stores to copy from; they are only read")
     made["prune"].add_argument("runs", nargs="*", metavar="RUN", help="run ids, or the beginning of them")
     made["prune"].add_argument("--before", type=_date, metavar="DATE", help="runs that started before DATE (YYYY-MM-DD, UTC)")
@@ -66,8 +90,11 @@ def _date(text: str) -> datetime:
 
 def _merge(args: argparse.Namespace) -> Iterator[str]:
     from suite.store.maintain import merge
+    from suite.store.queries import Reader
 
     for source in args.sources:
+        with naming_store(AS_SOURCE):
+            Reader.open(source).close()
         merged = merge(source, args.store)
         present = f", {merged.results_present} were there already" if merged.results_present else ""
         yield f"{source}: {merged.runs_added} runs and {merged.results_added} results copied{present}"

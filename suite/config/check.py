@@ -28,8 +28,6 @@ def check(config: RunConfig) -> None:
     for label in config.measure.regimes:
         if label != "standard":
             parse_regime(label)
-    if not config.measure.regimes:
-        raise UsageError("measure.regimes is empty; write [standard], or labels such as [cold/sustained/device]")
     for name, settings in config.jobs.items():
         JOBS[name].check(settings)
     _check_backends(config)

@@ -22,6 +22,7 @@ from suite.settings import RunConfig
 
 CONFIG_MODULE = "configs"
 CONFIG_NAME = "run"
+BARE = (ValueError, OSError, RecursionError, AssertionError)
 
 
 def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConfig:
@@ -41,8 +42,8 @@ def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> Di
     with own_files(config_dir), hydra.initialize_config_module(CONFIG_MODULE, version_base="1.3"):
         try:
             node: DictConfig = hydra.compose(CONFIG_NAME, given, return_hydra_config=True)
-        # Hydra says some things with a bare ValueError or OSError; nothing but its composing runs in this block.
-        except (HydraException, OmegaConfBaseException, YAMLError, ValueError, OSError, RecursionError) as error:
+        # Hydra says some things with bare errors; nothing but its composing runs in this block.
+        except (HydraException, OmegaConfBaseException, YAMLError, *BARE) as error:
             raise explain(error) from error
     return node
 

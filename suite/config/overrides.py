@@ -3,20 +3,24 @@
 import re
 from collections.abc import Sequence
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
-from suite.config.explain import one_line
+from suite.config.explain import BY_NAME, one_line
 from suite.config.schema import GROUPS, OPTIONAL_GROUPS, RunSchema
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
 
+ALSO_SETTINGS = ("measure", "store")  # groups whose settings may be given at once: store={url: x.db}
 
+
+@cache
 def parse(text: str) -> Override:
-    """Read one override; ``UsageError`` where it is none."""
+    """Read one override, once: the grammar is interpreted and slow.  ``UsageError`` where it is none."""
     if not re.match(r"[~+]*[^=~+]+(=|$)", text) or ("=" not in text and not text.startswith("~")):
         raise UsageError(f"'{text}' is not an override; write key=value, such as experiment=standard or jobs.gemm.shapes=[512]")
     try:
@@ -48,11 +52,27 @@ def _tidy(text: str, override: Override, config_dir: Path | None) -> str:
         raise UsageError(f"{text} removes a setting that every run has; write {group}=VALUE, or leave it out for the default")
     if group not in GROUPS or override.is_sweep_override():
         return text
-    if override.is_delete() or override.value() is None:
+    value = None if override.is_delete() else override.value()
+    if value is None:
         if group not in OPTIONAL_GROUPS:
             raise UsageError(f"{text} leaves the run without a {group}; name one, or drop the override for the default")
         return f"~{group}"
-    return f"hardware={_sheet(str(override.value()), config_dir)}" if group == "hardware" else text
+    _refuse_unnamed(text, group, value)
+    return f"hardware={_sheet(str(value), config_dir)}" if group == "hardware" else text
+
+
+def _refuse_unnamed(text: str, group: str, value: object) -> None:
+    """A group takes the name of one file, ``job`` and ``backend`` a list of them; an empty one would pass for a choice."""
+    if isinstance(value, list) and group not in BY_NAME:
+        one = next((name for name in value if isinstance(name, str)), "NAME")
+        raise UsageError(
+            f"{text} is a list, but a run has one {group}; write {group}={one}, or -m {group}=A,B for one run each"
+        )
+    if isinstance(value, dict) and group in ALSO_SETTINGS:
+        return
+    for name in value if isinstance(value, list) else [value]:
+        if not isinstance(name, str) and not (isinstance(name, int) and group == "hardware"):  # hardware=4090
+            raise UsageError(f"{text} is no name of a {group}; write {group}=NAME")
 
 
 def _may_be_deleted(key: str) -> bool:

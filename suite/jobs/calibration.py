@@ -71,7 +71,7 @@ def working_set_bytes(memory_bytes: int, llc_bytes: int | None, is_cpu: bool) ->
     """The size to calibrate at: 4 GiB, or on a CPU 8x the last-level cache; at most a quarter of memory."""
     wanted = CACHE_MULTIPLE * (llc_bytes or 32 * 2**20) if is_cpu else ACCELERATOR_BYTES
     largest = int(memory_bytes * LARGEST_MEMORY_SHARE)
-    return min(wanted, largest) // 4096 * 4096
+    return (min(wanted, largest) if largest else wanted) // 4096 * 4096
 
 
 def _elements(workload: Workload) -> int:

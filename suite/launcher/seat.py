@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable
 
+from suite.backend import DeviceInfo
 from suite.events import WorkerRestarted
 from suite.launcher.death import Death
 from suite.launcher.happenings import Happening, WorkerLog
@@ -121,8 +122,8 @@ class Seat:
         self.close()
         self._dead = Death(
             Outcome.ERROR,
-            f"device {planned.index} is now {ready.device.name} ({ready.device.uid}), not the planned {planned.name} "
-            f"({planned.uid}); start a new run",
+            f"{planned.backend} device {planned.index} is now {_identity(ready.device)}, not {_identity(planned)} as planned: "
+            "it was exchanged or partitioned anew; start again",
         )
         return None
 
@@ -135,3 +136,8 @@ class Seat:
         self._tell(WorkerLog(self.slot, self._process.log))
         self._process.close()
         self._process = self._ready = None
+
+
+def _identity(device: DeviceInfo) -> str:
+    """What tells two devices of one index apart: partition and chip, where the names are the same."""
+    return f"{device.name} ({', '.join(filter(None, (device.partition, device.uid)))})"

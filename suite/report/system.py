@@ -45,7 +45,7 @@ def device_group(info: DeviceInfo, spec: HardwareSpec | None, match_reason: str)
         "backend": Fact.measured(info.backend),
         "spec sheet": sheet,
         "architecture": _reported(info.architecture),
-        "partition": Fact.measured(info.partition or "whole device"),
+        "partition": _partition(info, spec),
         "units": _reported(info.visible_units),
         "memory": _reported(_binary(info.memory_bytes)),
         "last-level cache": _reported(_binary(info.llc_bytes)),
@@ -71,6 +71,13 @@ def ceilings_group(spec: HardwareSpec | None, pipes: tuple[str, ...], calibratio
         **{f"empty kernel, {name}": _calibrated(duration(time) if time else None) for name, time in empties.items()},
     }
     return Group("Ceilings", tuple(_field(name, fact) for name, fact in facts.items()))
+
+
+def _partition(info: DeviceInfo, spec: HardwareSpec | None) -> Fact:
+    """A runtime that shows each die as a device does not say so: the sheet does."""
+    if info.partition or spec is None or not spec.part:
+        return Fact.measured(info.partition or "whole device")
+    return Fact(spec.part, "declared", "the sheet says that the runtime shows each as a device")
 
 
 def _field(name: str, fact: Fact) -> Field:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from suite import devices
+from suite import devices, probe
 from suite.backend import DeviceInfo
 from suite.config import compose
 from suite.devices import ask_backend, choose, resolve
@@ -98,6 +98,19 @@ def test_a_backend_that_is_not_installed_costs_no_child_process(monkeypatch: pyt
     def never(*_: Any) -> ProbeResult:
         raise AssertionError("a child process was started")
 
-    monkeypatch.setattr(devices, "probe", never)
-    assert ask_backend("backends.nowhere:Backend", {}) == ProbeResult((), "its module backends.nowhere is not installed")
+    monkeypatch.setattr(probe, "probe", never)
+    assert ask_backend("nowhere:Backend", {}) == ProbeResult((), "its module nowhere is not installed")
     assert ask_backend("nowhere.at.all:Backend", {}).error == "its module nowhere.at.all is not installed"
+
+
+def test_a_backend_that_this_version_does_not_have_is_no_installation_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "built_in", lambda: ["cpu", "cuda", "tpu"])
+    said = ask_backend("backends.nowhere:Backend", {})
+    assert said == ProbeResult((), "not built into this version of roofbench, which has cpu, cuda and tpu")
+
+
+def test_what_this_version_has_is_what_can_be_imported() -> None:
+    found = devices.built_in()
+    assert {"cpu", "cuda"} <= set(found)
+    assert all(not devices.missing(f"backends.{name}:Backend") for name in found)
+    assert "auto" not in found

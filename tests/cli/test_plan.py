@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from suite import cli
+from suite import cli, devices
 from suite.commands.plan import left_out_lines
+from tests.cli.command import FAKE
 
 H200 = "hardware=nvidia-h200-sxm5-141gb"
 
@@ -25,12 +26,30 @@ def test_a_plan_for_a_machine_that_is_not_here_checks_its_memory(capsys: pytest.
 
 
 def test_a_plan_for_a_missing_device_says_that_memory_was_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = plan(capsys, "backend=rocm", "jobs.gemm.formats=[bf16]", "++backends.rocm.target=backends.nowhere:Backend")
+    lines = plan(capsys, "backend=rocm", "jobs.gemm.formats=[bf16]", "++backends.rocm.target=nowhere:Backend")
     assert lines[-2].startswith("11 cases on rocm (no device facts): ")
     assert lines[-1] == (
-        "memory was not checked and times are guesses: no device for backend 'rocm': its module backends.nowhere is not "
+        "memory was not checked and times are guesses: no device for backend 'rocm': its module nowhere is not "
         "installed; `roofbench devices` lists what there is; hardware=NAME plans for one of the table"
     )
+
+
+def test_a_backend_that_is_not_built_yet_is_said_to_be_plannable_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "built_in", lambda: ["cpu", "cuda"])
+    gone = "++backends.rocm.target=backends.nowhere:Backend"
+    lines = plan(capsys, "backend=rocm", gone, "hardware=mi300x", "jobs.gemm.formats=[bf16]")
+    assert lines[-1] == (
+        "this can be planned, not run: backend 'rocm' is not built into this version of roofbench, which has cpu and cuda"
+    )
+    assert cli.main(["run", "backend=rocm", gone]) == 2
+    assert capsys.readouterr().err == (
+        "roofbench: no device for backend 'rocm': not built into this version of roofbench, which has cpu and cuda; "
+        "`roofbench devices` lists what there is\n"
+    )
+    assert cli.main(["devices", "backend=rocm", gone]) == 0
+    assert capsys.readouterr().out == "rocm: not built into this version of roofbench\n"
 
 
 def test_json_rows_hold_the_verdict_of_what_cannot_fit(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,3 +85,15 @@ def test_a_plan_creates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.chdir(tmp_path)
     plan(capsys, H200)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_devices_that_work_side_by_side_take_the_time_of_one(capsys: pytest.CaptureFixture[str]) -> None:
+    one = plan(capsys, *FAKE)[-1]
+    four = plan(capsys, *FAKE, "backends.fake.options.devices=4", "device=all")[-1]
+    assert four.startswith("28 cases on ")
+    assert one.partition(": ")[2] == four.partition(": ")[2]
+
+
+def test_a_sweep_that_is_cut_off_says_after_how_long(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ", of which max_time_s=2 allows 2 s at a time; " in plan(capsys, *FAKE, "max_time_s=2")[-1]
+    assert "max_time_s" not in plan(capsys, *FAKE, "max_time_s=3600")[-1]

@@ -1,11 +1,15 @@
 """Each thing a person can get wrong on the command line, with the one line it ends in."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from suite.config import compose
+from suite.config.schema import OFFERED_JOBS
 from suite.errors import UsageError
+from suite.jobs.registry import JOBS
+from suite.settings import MeasureSettings
 
 TOP = (
     "backend, backends, device, experiment, hardware, job, jobs, launcher, max_cases, max_kernel_s, max_time_s, measure, note, "
@@ -24,7 +28,7 @@ CASES = [
     ("backend=cud", "unknown backend 'cud'; did you mean 'cuda'?"),
     ("measure=fst", "unknown measure 'fst'; did you mean 'fast'?"),
     ("experiment=standrd", "unknown experiment 'standrd'; did you mean 'standard'?"),
-    ("experiment=x", "unknown experiment 'x'; choose from: quick, standard, thorough"),
+    ("experiment=x", "unknown experiment 'x'; choose from: quick, selftest, standard, thorough"),
     ("store=defalt", "unknown store 'defalt'; did you mean 'default'?"),
     ("launcher=slrm", "unknown launcher 'slrm'; choose from: basic"),
     (
@@ -59,6 +63,21 @@ CASES = [
     ("backend=[auto,cpu]", "backend=[auto] cannot stand beside cpu; name the backends, or leave auto alone"),
     ("measure=null", "measure=null leaves the run without a measure; name one, or drop the override for the default"),
     ("~job", "~job leaves the run without a job; name one, or drop the override for the default"),
+    ("measure=[]", "measure=[] is a list, but a run has one measure; write measure=NAME, or -m measure=A,B for one run each"),
+    (
+        "measure=[fast,precise]",
+        "measure=[fast,precise] is a list, but a run has one measure; write measure=fast, or -m measure=A,B for one run each",
+    ),
+    ("store=[]", "store=[] is a list, but a run has one store; write store=NAME, or -m store=A,B for one run each"),
+    (
+        "experiment=[x]",
+        "experiment=[x] is a list, but a run has one experiment; write experiment=x, or -m experiment=A,B for one run each",
+    ),
+    ("backend=[[]]", "backend=[[]] is no name of a backend; write backend=NAME"),
+    ("backend=[null]", "backend=[null] is no name of a backend; write backend=NAME"),
+    ("job={a:1}", "job={a:1} is no name of a job; write job=NAME"),
+    ("job=3", "job=3 is no name of a job; write job=NAME"),
+    ("jobs.gemm.m=[]", "jobs.gemm.m is empty; name tokens for the models, such as [1,16,4096]"),
     (
         "backend=cpu,cuda",
         "backend=cpu,cuda gives several values; add -m for one run each, or write [cpu,cuda] for one run over all",
@@ -148,6 +167,29 @@ def test_a_wrong_value_is_named_with_its_remedy(override: str, message: str) -> 
         compose([override])
     assert str(refused.value) == message
     assert refused.value.exit_status == 2
+
+
+LISTS = [
+    f"jobs.{name}.{each.name}" for name in OFFERED_JOBS for each in fields(JOBS[name].settings_type) if "list" in str(each.type)
+]
+MAY_BE_EMPTY = ("jobs.gemm.models",)  # shapes stand in for them
+
+
+@pytest.mark.parametrize(
+    "axis", [*LISTS, *(f"measure.{each.name}" for each in fields(MeasureSettings) if "list" in str(each.type))]
+)
+def test_no_axis_may_be_empty_but_where_another_stands_in(axis: str) -> None:
+    """An axis without a value multiplies the plan by nothing."""
+    if axis in MAY_BE_EMPTY:
+        compose([f"{axis}=[]"])
+        return
+    with pytest.raises(UsageError, match=r"is empty|has neither"):
+        compose([f"{axis}=[]"])
+
+
+@pytest.mark.parametrize("override", ["store={url: x.db}", "measure={target: 0.1}", "hardware=4090"])
+def test_settings_of_a_group_may_be_given_at_once_and_sheets_by_number(override: str) -> None:
+    compose([override])
 
 
 def test_a_missing_environment_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from suite.backend import DeviceInfo
 from suite.errors import UsageError
-from suite.jobs.gemm import GemmSettings
+from suite.jobs.gemm import GemmJob, GemmSettings
 from suite.outcome import Outcome
 from suite.plan import data_seed, left_out, parse_regime, plan
 from suite.planned import DeviceSlot
@@ -76,6 +76,39 @@ def test_cold_rotates_over_three_caches_on_a_gpu_and_flushes_on_a_cpu():
     on_cpu = gemm(plan(config(formats=["fp32"], shapes=["512"]), [slot(CPU)]))[0]
     assert (on_gpu.sets - 1) * 3 * 512 * 512 * 2 >= 3 * 60 * 2**20
     assert on_cpu.sets == 1
+
+
+def test_a_cold_margin_displaces_more_and_takes_the_memory_for_it():
+    plain, doubled = (
+        gemm(plan(config(formats=["bf16"], shapes=["2048"], measure=MeasureSettings(cold_margin=margin)), [slot(H200)]))
+        for margin in (1.0, 2.0)
+    )
+    set_bytes = 3 * 2048 * 2048 * 2
+    assert (doubled[0].sets - 1) * set_bytes >= 2 * 3 * 60 * 2**20 > (doubled[0].sets - 2) * set_bytes
+    assert doubled[0].memory_bytes - plain[0].memory_bytes == (doubled[0].sets - plain[0].sets) * set_bytes
+    assert [c.sets for c in doubled if c.case.regime.cache == "warm"] == [1]
+
+
+def test_predicted_time_follows_the_energy_window_and_the_rounds(monkeypatch):
+    monkeypatch.setattr(GemmJob, "implementations", ("library", "another"))
+
+    def predicted_s(implementations=("library",), **measure):
+        settings = config(
+            formats=["bf16"], shapes=["512"], implementations=list(implementations), measure=MeasureSettings(**measure)
+        )
+        return {c.case.regime.label: c.predicted_s for c in gemm(plan(settings, [slot(H200)]))}
+
+    cold, warm = "cold/sustained/device", "warm/sustained/device"
+    plain, energy = predicted_s(), predicted_s(energy=True)
+    assert energy[cold] - plain[cold] == pytest.approx(2.1 - 0.1)
+    pair = ("library", "another")
+    rounds = predicted_s(pair, interleave=10, energy=True)
+    assert rounds[cold] > 10 * 2.1
+    assert rounds[warm] == energy[warm]  # alone in its regime, it is measured once
+    burst = {
+        label: predicted_s(pair, regimes=["cold/burst/device"], interleave=count) for label, count in (("one", 1), ("ten", 10))
+    }
+    assert burst["ten"]["cold/burst/device"] > 9 * burst["one"]["cold/burst/device"]
 
 
 def test_every_case_on_every_device_with_its_own_slot():
@@ -177,3 +210,42 @@ def test_planning_imports_no_framework_and_no_database():
     code = f"import sys, suite.plan; print([m for m in '{heavy}'.split() if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_switch_that_is_a_list_makes_a_case_of_each_value_side_by_side():
+    """In one cohort for each regime, so that interleaving alternates them."""
+    cases = gemm(plan(config(formats=["fp8_e4m3"], shapes=["4096"], fp8_fast_accum=[True, False]), [slot(H200)]))
+    by_cohort = [(case.cohort, case.case.regime.label, dict(case.case.switches)["fp8_fast_accum"]) for case in cases]
+    labels = list(dict.fromkeys(label for _, label, _ in by_cohort))
+    assert labels[:2] == ["cold/sustained/device", "warm/sustained/device"]
+    assert [(label, on) for _, label, on in by_cohort] == [(label, on) for label in labels for on in (True, False)]
+    assert len({cohort for cohort, _, _ in by_cohort}) == len(labels)
+    assert len({case.case.key for case in cases}) == len(cases)
+    assert len({case.case.workload.key for case in cases}) == 1
+
+
+def test_a_switch_splits_only_the_formats_it_means_something_for():
+    cases = gemm(plan(config(formats=["bf16", "fp8_e4m3"], shapes=["512"], fp8_fast_accum=[True, False]), [slot(H200)]))
+    formats = [case.case.workload.format for case in cases if case.case.regime.cache == "cold"]
+    assert (formats.count("bf16"), formats.count("fp8_e4m3")) == (1, 2)
+
+
+def test_an_emulated_case_has_its_own_pipe_memory_and_floor():
+    native, emulated = (
+        case
+        for case in gemm(plan(config(formats=["fp64"], shapes=["8192"], emulation=["none", "int8"]), [slot(H200)]))
+        if case.case.regime.label == "cold/sustained/device"
+    )
+    assert (native.work.pipe, emulated.work.pipe) == ("fp64", "int8")
+    assert emulated.memory_bytes - native.memory_bytes > 5e9  # the slices of both operands and their sums
+    assert emulated.predicted_s < native.predicted_s
+    assert native.case.workload.key == emulated.case.workload.key
+
+
+def test_an_emulation_runs_where_the_native_product_would_take_too_long():
+    """Each set of switches is left out by its own floor, and said to be."""
+    settings = config(formats=["fp64"], shapes=["8192"], emulation=["none", "int8"], max_kernel_s=0.01)
+    cases = gemm(plan(settings, [slot(H200)]))
+    assert {dict(case.case.switches).get("emulation") for case in cases} == {"int8"}
+    (line,) = left_out(settings, [slot(H200)])
+    assert "fp64: at least 0.0164 s a launch" in line

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from suite import probe as module
-from suite.probe import ProbeResult, probe
+from suite.probe import ProbeResult, forget, probe
 from tests.processes.bench import TARGET, gone_within
 
 
@@ -49,6 +49,18 @@ def machine(tmp_path: Path) -> Path:
 
 def kept(tmp_path: Path) -> list[Path]:
     return list((tmp_path / "cache/roofbench/probe").glob("*"))
+
+
+def test_an_answer_that_proved_wrong_is_forgotten_and_no_other(asked: list[str], tmp_path: Path) -> None:
+    for options in ({"devices": 1}, {"devices": 2}):
+        probe(TARGET, options)
+    forget(TARGET, {"devices": 1})
+    assert len(kept(tmp_path)) == 1
+    probe(TARGET, {"devices": 2})
+    assert len(asked) == 2
+    assert [device.index for device in probe(TARGET, {"devices": 1}).devices] == [0]
+    assert len(asked) == 3
+    forget(TARGET, {"never": "asked"})
 
 
 def test_devices_come_back_whole_and_are_asked_for_once(asked: list[str]) -> None:
@@ -125,7 +137,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch:
         (TARGET, {"start": "segfault"}, f"backend {TARGET} ended with status -11 before"),
     ],
 )
-def test_a_backend_that_cannot_be_asked_says_why_and_is_asked_again(
+def test_a_backend_that_cannot_be_asked_says_why_and_is_asked_again_but_for_who_is_in_a_hurry(
     asked: list[str], tmp_path: Path, target: str, options: dict[str, str], error: str
 ) -> None:
     for _ in range(2):
@@ -133,7 +145,13 @@ def test_a_backend_that_cannot_be_asked_says_why_and_is_asked_again(
         assert result.devices == ()
         assert result.error.startswith(error)
     assert len(asked) == 2
-    assert kept(tmp_path) == []
+    assert probe(target, options, at_once=True) == result
+    assert len(asked) == 2
+    (answer,) = kept(tmp_path)
+    long_ago = time.time() - 3600
+    os.utime(answer, (long_ago, long_ago))
+    probe(target, options, at_once=True)
+    assert len(asked) == 3
 
 
 def test_a_backend_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:

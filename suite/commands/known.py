@@ -1,0 +1,112 @@
+"""What a store already has for the run that is asked for: a run to go on with, calibrations, results.
+
+``plan`` and ``run`` ask alike, so that the one counts what the other does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from suite.errors import UsageError
+
+if TYPE_CHECKING:
+    from suite.planned import DeviceSlot, PlannedCase
+    from suite.rows import Calibration, RunInfo
+    from suite.settings import RunConfig
+    from suite.store.queries import Reader
+
+MAY_CHANGE_ON_RESUME = ("resume", "store.url")
+SQLITE = "sqlite:///"
+
+
+class Known(NamedTuple):
+    """Complete calibrations by device uid; of the run to go on with, the cases that have a result, by slot and key.
+
+    ``recalibrate`` are its slots that another chip now fills, which has no calibration of its own.  ``unread`` says why a
+    store that is there was not asked.
+    """
+
+    calibrations: "Mapping[str, Calibration]" = MappingProxyType({})
+    done: frozenset[tuple[int, str]] = frozenset()
+    recalibrate: frozenset[int] = frozenset()
+    unread: str = ""
+
+
+def store_file(url: str) -> Path | None:
+    """The file at ``url`` if there is one with anything in it: what tells without a database whether there is a store."""
+    path = Path(url.removeprefix(SQLITE)).expanduser()
+    try:
+        return path if path.stat().st_size else None
+    except OSError:
+        return None
+
+
+def going_on(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfig, RunInfo | None]":
+    """The configuration to measure and the run to go on with, if any; ``UsageError`` for a run that is complete."""
+    if not config.resume:
+        return config, None
+    stored, resumed = stored_run(config, overrides)
+    if resumed.status == "complete":
+        raise UsageError(f"run {resumed.run} is complete, nothing is left to measure; start a new run without resume")
+    return replace(stored, store=config.store, resume=resumed.run), resumed
+
+
+def stored_run(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfig, RunInfo]":
+    """The run that ``resume`` names, with its own configuration; ``UsageError`` for anything given beside it."""
+    from suite.config import from_stored
+    from suite.store.queries import Reader
+
+    for override in overrides:
+        if override.lstrip("+~").partition("=")[0] not in MAY_CHANGE_ON_RESUME:
+            raise UsageError(f"{override} cannot change a run that goes on; leave it out, or start a new run without resume")
+    with Reader.open(config.store.url) as reader:
+        info = reader.resolve(config.resume)
+    return from_stored(info.config), info
+
+
+def look(url: str, slots: "Sequence[DeviceSlot]", resumed: "RunInfo | None") -> Known:
+    """Ask the store about these devices and about the run to go on with; nothing is known where there is no store."""
+    path = store_file(url)
+    if path is None or not any(slot.info and slot.info.uid for slot in slots):
+        return Known()
+    from suite.store import schema
+    from suite.store.queries import Reader
+
+    if path.is_file() and schema.look(path).state == "older":
+        return Known(unread=f"what {path} has is not counted: it is of an older version; `roofbench run` upgrades it first")
+    uids = {slot.slot: slot.info.uid for slot in slots if slot.info}
+    with Reader.open(url) as reader:
+        calibrations = _calibrations(reader, set(uids.values()))
+        return Known(calibrations) if resumed is None else _of_run(reader, resumed, uids, calibrations)
+
+
+def cases(
+    config: "RunConfig", slots: "Sequence[DeviceSlot]", known: Known, resumed: "RunInfo | None"
+) -> "tuple[PlannedCase, ...]":
+    """Calibration first on devices that have none; a resumed run keeps to what it had planned."""
+    from suite.plan import plan
+
+    calibrated = [slot.slot for slot in slots if slot.info and slot.info.uid in known.calibrations]
+    planned = plan(config, slots, calibrated)
+    if resumed is not None and len(planned) != resumed.planned:
+        whole = plan(config, slots, ())
+        return whole if len(whole) == resumed.planned else planned
+    return planned
+
+
+def _calibrations(reader: "Reader", uids: set[str]) -> "dict[str, Calibration]":
+    """A device that lacks a figure is calibrated again."""
+    found = {uid: reader.calibration(uid) for uid in uids}
+    return {uid: calibration for uid, calibration in found.items() if None not in astuple(calibration)}
+
+
+def _of_run(reader: "Reader", resumed: "RunInfo", uids: Mapping[int, str], calibrations: "Mapping[str, Calibration]") -> Known:
+    rows = reader.results(resumed.run)
+    strange = {row.device_slot for row in rows if row.job == "calibration" and uids.get(row.device_slot) != row.device_uid}
+    return Known(
+        calibrations,
+        frozenset((row.device_slot, row.case_key) for row in rows),
+        frozenset(slot for slot in strange & uids.keys() if uids[slot] not in calibrations),
+    )

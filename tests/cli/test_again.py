@@ -1,0 +1,154 @@
+"""A run that was composed from a folder of the user's own is handed on as one file, and measures the same cases from it."""
+
+import json
+import re
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite import cli
+from suite.again import LEFT_OUT, experiment_file, missing_elsewhere, own_folder
+from suite.config import compose
+from suite.report.privacy import Scrubber
+from suite.report.reproduce import rerun_command
+from suite.store.queries import Reader
+from tests.cli.command import CONFIGS, FAKE
+from tests.report.builders import run_info
+
+OWN = {
+    "measure/mine.yaml": "defaults:\n  - /schema/measure@_here_\n  - _self_\nsteady_window_s: 0.01\nmax_time_s: 0.2\n",
+    "experiment/mine.yaml": (
+        "# @package _global_\ndefaults:\n  - override /measure: mine\n  - _self_\n"
+        "jobs:\n  gemm:\n    formats: [fp32, bf16]\n    shapes: [32x64x96]\n    distributions: [zeros]\n"
+    ),
+}
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    """A folder with a backend, settings and an experiment of the user's own."""
+    folder = tmp_path / "mine"
+    shutil.copytree(CONFIGS, folder)
+    for name, text in OWN.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert cli.main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def keys(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    return [row["case_key"] for row in json.loads(said(capsys, *arguments, "--json"))]
+
+
+def save(folder: Path, text: str) -> Path:
+    (folder / "experiment").mkdir(parents=True)
+    (folder / "experiment" / "again.yaml").write_text(text)
+    return folder
+
+
+def test_the_file_of_a_stored_run_measures_the_same_cases_elsewhere(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = ("run", "--config-dir", str(mine), "backend=fake", "experiment=mine", "store.url=first.db")
+    monkeypatch.setattr(sys, "argv", ["roofbench", *line])
+    ran = said(capsys, *line)
+    (hint,) = re.findall(r"for others: roofbench (.*)", ran)
+    assert hint in said(capsys, "show", "--store", "first.db")
+    text = said(capsys, *hint.split())
+    shutil.rmtree(mine)
+    elsewhere = save(tmp_path / "elsewhere", text)
+    said(capsys, "run", "--config-dir", str(elsewhere), "experiment=again", "store.url=second.db")
+    assert keys(capsys, "show", "--store", "first.db") == keys(capsys, "show", "--store", "second.db")
+    with Reader.open("first.db") as first, Reader.open("second.db") as second:
+        before, after = first.resolve().config, second.resolve().config
+    assert {**before, **dict.fromkeys(LEFT_OUT)} == {**after, **dict.fromkeys(LEFT_OUT)}
+    said(capsys, "report", "--store", "first.db", "-o", "r.md")
+    published = (tmp_path / "r.md").read_text()
+    assert "roofbench run --config-dir DIR experiment=again" in published
+    assert str(mine) not in published
+
+
+def test_the_report_of_such_a_run_says_which_file_to_save_and_what_to_type(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    composed = compose(["backend=fake", "experiment=mine"], mine)
+    info = run_info(argv=("roofbench", "run", "--config-dir", str(mine)), config=json.loads(json.dumps(asdict(composed))))
+    command = rerun_command(info, Scrubber())
+    assert command.line == "roofbench run --config-dir DIR experiment=again"
+    assert command.needs_file
+    assert any("save the settings below as DIR/experiment/again.yaml first" in text for text in command.cautions)
+    assert any("backend fake is tests.fake.backend:FakeBackend, which is no part of roofbench" in t for t in command.cautions)
+    again = compose(["experiment=again"], save(tmp_path / "elsewhere", command.file))
+    assert {name: value for name, value in asdict(again).items() if name not in LEFT_OUT} == {
+        name: value for name, value in asdict(composed).items() if name not in LEFT_OUT
+    }
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["experiment=standard", "backend=[cpu,cuda]", "device=[0,1]"],
+        ["measure=precise", "jobs.gemm.shapes=[]", "jobs.gemm.models=[llama-3-8b]", "jobs.gemm.m=[3]", "device='MIG 1g.18gb'"],
+        [
+            "experiment=null",
+            "seed=7",
+            "hardware=mi300x",
+            r"note='a: \${b} # {c}, ü'",
+            "max_time_s=1e-3",
+            "jobs.gemm.emulation=[none]",
+        ],
+        ["backend=cpu", "++backends.cpu.options={threads:3,deep:{a:[1,2]}}"],
+        [],
+    ],
+)
+def test_every_composition_comes_back_from_its_file(overrides: list[str], tmp_path: Path) -> None:
+    composed = compose(overrides)
+    again = compose(["experiment=again"], save(tmp_path, experiment_file(asdict(composed), "a run")))
+    unlike = {name for name, value in asdict(composed).items() if asdict(again)[name] != value}
+    assert unlike <= {"experiment", "hardware_folders"}
+    assert again.hardware == composed.hardware
+
+
+def test_a_sheet_of_the_user_s_own_is_named_as_missing_elsewhere() -> None:
+    built_in: dict[str, Any] = {"hardware": "amd-mi300x", "hardware_folders": []}
+    assert missing_elsewhere(built_in) == []
+    for config in ({"hardware": "acme", "hardware_folders": []}, {"hardware": None, "hardware_folders": ["/x/hardware"]}):
+        (text,) = missing_elsewhere(config)
+        assert text.startswith("spec sheets of the user's own were looked at first")
+        assert "/x" not in text
+        assert "hardware" not in experiment_file(config, "a run").partition("defaults")[2]
+
+
+@pytest.mark.parametrize(
+    ("fields", "own"),
+    [
+        ({"argv": ("roofbench", "run", "-cd", "x")}, True),
+        ({"argv": ("roofbench", "run", "--config-dir=x")}, True),
+        ({"overrides": ("hydra.searchpath=[file:///x]",)}, True),
+        ({"argv": ("roofbench", "run", "note=--config-dir")}, False),
+    ],
+)
+def test_what_was_composed_from_ones_own_folder_is_known_by_its_command(fields: dict[str, Any], own: bool) -> None:
+    assert own_folder(run_info(**fields)) is own
+
+
+def test_a_name_in_the_header_cannot_end_it() -> None:
+    text = experiment_file({}, "run x\n!!python/object: y\x07\u2028z")
+    assert text.splitlines()[1].startswith("# Every setting of run x!!python/object: yz, ")
+
+
+@pytest.mark.parametrize("flag", ["--resolve", "--package=measure"])
+def test_parts_of_the_file_are_not_to_be_had(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "--cfg", "experiment", flag, *FAKE]) == 2
+    assert "--package and --resolve go with --cfg; write roofbench run --cfg job --resolve" in capsys.readouterr().err

@@ -1,0 +1,174 @@
+"""What a store already knows: a plan counts what the run does, and the store is not there before the run can be."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite import cli
+from suite.commands import known
+from suite.commands.known import look, store_file
+from suite.commands.options import store_option, store_override
+from suite.config import compose
+from suite.devices import resolve
+from suite.locks import hold
+from suite.store.queries import Reader
+from suite.store.schema import Found
+from suite.sweep import devices
+from tests.cli.command import CONFIGS, FAKE
+
+MEASURED = (*FAKE, "backends.fake.target=tests.cli.strange_backends:MeasuredFake")
+CALIBRATION, GEMM = 5, 2
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    assert cli.main(["plan", "--json", *arguments]) == 0
+    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return rows
+
+
+def results(path: str) -> list[tuple[int, str]]:
+    with Reader.open(path) as reader:
+        return [(row.device_slot, row.case_key) for row in reader.results("latest")]
+
+
+def test_a_plan_counts_what_the_next_run_measures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A device that the store has calibrated is not calibrated again, in this store and in no other."""
+    store = "store.url=some where.db"
+    assert len(planned(capsys, *MEASURED, store)) == CALIBRATION + GEMM
+    assert cli.main(["run", *MEASURED, store]) == 0
+    assert "7 cases on fake Simulated Accelerator (68.7 GB): about " in capsys.readouterr().out
+    ahead = planned(capsys, *MEASURED, store)
+    assert {row["job"] for row in ahead} == {"gemm"}
+    assert len(planned(capsys, *MEASURED)) == CALIBRATION + GEMM
+    assert cli.main(["run", *MEASURED, store]) == 0
+    assert results("some where.db") == [(row["device_slot"], row["case_key"]) for row in ahead]
+    assert [path.name for path in tmp_path.iterdir()] == ["some where.db"]
+
+
+def test_a_run_that_goes_on_is_planned_by_what_is_left_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also from another folder of settings: the run has its own."""
+    long = ("jobs.gemm.shapes=[64,128,256,512]", "backends.fake.options.sleep_s=0.2", "store.url=deep.db")
+    assert cli.main(["run", *FAKE, *long, "max_time_s=0.9"]) == 0
+    said = capsys.readouterr().out
+    (hint,) = (line.partition("roofbench ")[2] for line in said.splitlines() if line.startswith("to go on: "))
+    done = results("deep.db")
+    assert cli.main(["plan", "resume=latest", "store.url=deep.db"]) == 0
+    text = capsys.readouterr().out
+    assert f": {13 - len(done)} of its 13 cases are left\n" in text
+    assert "max_time_s=0.9 allows 1 s at a time" in text
+    left = planned(capsys, "resume=latest", "store.url=deep.db")
+    assert {(row["device_slot"], row["case_key"]) for row in left}.isdisjoint(done)
+    assert len(left) + len(done) == 13
+    assert hint.startswith("run resume=2")
+    assert hint.endswith(f"store.url={Path.cwd() / 'deep.db'}")
+    assert cli.main(hint.split()) == 0
+    assert len(results("deep.db")) > len(done)
+
+
+@pytest.mark.parametrize("arguments", [("resume=latest", "seed=3"), ("resume=latest",)])
+def test_a_plan_refuses_what_the_run_would(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for command in ("run", "plan"):
+        assert cli.main([command, *arguments]) == 2
+        said.append(capsys.readouterr().err)
+    assert said[0] == said[1]
+
+
+def test_a_device_that_is_held_is_said_before_there_is_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    slots = resolve(compose(FAKE[2:], CONFIGS)).slots
+    with hold(devices(slots), "another"):
+        assert cli.main(["run", *FAKE]) == 1
+    said = capsys.readouterr()
+    assert "is held by run another" in said.err
+    assert said.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def kept_answers() -> list[Path]:
+    return list(Path(os.environ["XDG_CACHE_HOME"]).rglob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("backend", "message"),
+    [
+        ("Unstartable", "device 0 fell off the bus"),
+        (
+            "Exchanged",
+            "fake device 0 is now Simulated Accelerator (MIG 3g.71gb, ffff), not Simulated Accelerator (simulated0) as "
+            "planned: it was exchanged or partitioned anew; start again",
+        ),
+    ],
+)
+def test_a_device_that_cannot_be_opened_leaves_no_store_and_is_asked_for_anew(
+    backend: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An answer kept of a device that has changed would refuse every further run."""
+    before = kept_answers()
+    assert cli.main(["run", *FAKE, f"backends.fake.target=tests.cli.strange_backends:{backend}"]) == 1
+    said = capsys.readouterr()
+    assert message in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
+    assert list(tmp_path.iterdir()) == []
+    assert kept_answers() == before
+    with hold(devices(resolve(compose(FAKE[2:], CONFIGS)).slots)):
+        pass  # the lock was let go
+
+
+def test_planning_without_a_store_loads_no_database(tmp_path: Path) -> None:
+    """The empty file is none either: it is what a test of a disk leaves."""
+    (tmp_path / "empty.db").touch()
+    code = (
+        "import sys; from suite.cli import main; main(sys.argv[1:]); "
+        "print([name for name in ('sqlalchemy', 'numpy', 'rich') if name in sys.modules], file=sys.stderr)"
+    )
+    words = [sys.executable, "-c", code, "plan", *FAKE, "store.url=empty.db"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stderr == "[]\n"
+
+
+def test_an_older_store_is_not_counted_and_the_plan_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old.db").write_text("anything")
+    monkeypatch.setattr("suite.store.schema.look", lambda path: Found("older", "0000"))
+    assert cli.main(["plan", *FAKE, "store.url=old.db"]) == 0
+    said = capsys.readouterr().out
+    assert f"{CALIBRATION + GEMM} cases on " in said
+    assert "\nwhat old.db has is not counted: it is of an older version; `roofbench run` upgrades it first\n" in said
+
+
+def test_nothing_is_asked_about_a_machine_that_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "there.db").write_text("anything")
+    monkeypatch.setattr(known, "_calibrations", lambda *_: pytest.fail("the store was asked"))
+    config = compose(["hardware=mi300x", "store.url=there.db"])
+    from suite.commands.plan import make
+
+    assert len(make(config).cases) > GEMM
+
+
+@pytest.mark.parametrize("url", ["nothing.db", "folder/nothing.db", "sqlite:///nothing.db", "postgresql://host/db", "x" * 300])
+def test_what_is_no_file_is_no_store(url: str) -> None:
+    assert store_file(url) is None
+    assert look(url, (), None) == known.Known()
+
+
+@pytest.mark.parametrize("name", ["plain.db", "with space", "quo'te", "back\\slash", "com,ma", "bra[ce]{d}", "équ=al", "end\\"])
+def test_the_hint_names_a_store_as_it_can_be_typed(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    assert compose(shlex.split(store_override(path))).store.url == str(path)
+    assert shlex.split(store_option(path)) == ["--store", str(path)]
+
+
+def test_the_default_store_needs_no_naming() -> None:
+    assert (store_option(Path("roofbench.db").resolve()), store_override(Path("roofbench.db").resolve())) == ("", "")
