@@ -171,7 +171,7 @@ class CudaBackend:
     def _spin(self, kernel: Kernel, sets: int, flush: "Flush | None", why: str) -> Sampler:
         from backends.torch.cuda_spin import SpinSampler
 
-        return SpinSampler(kernel, sets, flush, {"why_spin": why})
+        return SpinSampler(kernel, sets, flush, {"why_spin": why}, works=kernel.set_bytes > 0)
 
     def _flush_for(self, kernel: Kernel, case: Case) -> "Flush | None":
         """A flush where rotating over the kernel's sets would leave them in the cache."""

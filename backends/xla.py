@@ -19,7 +19,7 @@ from backends.telemetry.others import DeviceAddress
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
 from suite.case import Case
 from suite.errors import DeviceNotFound, UsageError
-from suite.measure.regimes import UNKNOWN_LLC_BYTES
+from suite.measure.regimes import COLD_ROTATION, UNKNOWN_LLC_BYTES
 from suite.outcome import Evidence
 from suite.telemetry import NoTelemetry
 
@@ -113,7 +113,18 @@ class XlaBackend:
         if on_cpu or case.regime.dispatch == "call":
             flush = self._flush if on_cpu and cold else None
             return HostSampler(kernel, LaunchPlan(1, kernel.sets, kernel.sets), self.synchronize, flush)
+        if cold:
+            self._refuse_warm(kernel)
         return self._slope(kernel, sample_s, clock_resolution_s())
+
+    def _refuse_warm(self, kernel: "XlaKernel") -> None:
+        """Sets that a cache holds together would be found there, and inside a program nothing can be flushed."""
+        llc_bytes = self._describe(0, self._selected()).llc_bytes or UNKNOWN_LLC_BYTES
+        if kernel.sets * kernel.set_bytes < COLD_ROTATION * llc_bytes:
+            raise NotImplementedError(
+                f"cold is not supported: {kernel.sets} input sets of {kernel.set_bytes} bytes fit in {COLD_ROTATION} caches of "
+                f"{llc_bytes}, and XLA has no flush"
+            )
 
     def telemetry(self) -> Telemetry:
         device, period_s = self._selected(), self._options["telemetry_period_s"]

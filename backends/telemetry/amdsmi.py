@@ -75,11 +75,15 @@ class AmdsmiDevice:
     ) -> "AmdsmiDevice | None":
         """Look a device up by its PCI bus id; ``None`` when the library does not list it."""
         try:
-            for handle in library.amdsmi_get_processor_handles():
-                if _bus(library.amdsmi_get_gpu_device_bdf(handle)) == _bus(pci_bus_id):
-                    return cls(library, handle, part, xcds)
+            handles = library.amdsmi_get_processor_handles()
         except library.AmdSmiException:
             return None
+        for handle in handles:
+            try:
+                if _bus(library.amdsmi_get_gpu_device_bdf(handle)) == _bus(pci_bus_id):
+                    return cls(library, handle, part, xcds)
+            except library.AmdSmiException:
+                continue  # a network card, a lost GPU: it hides none of the others
         return None
 
     def xcd_clocks_hz(self) -> list[float]:

@@ -22,10 +22,14 @@ BATCH = 32
 # About 2 ms; doubled whenever the host was slower.
 SPIN_CYCLES = 4_000_000
 SPIN_CYCLES_AT_MOST = 1_000_000_000
+NOTHING_AT_MOST = 1.1  # empty pairs of events
 
 
 class SpinSampler:
-    """Times single launches; ``details["hidden"]`` says whether every batch was queued before its spin ended."""
+    """Times single launches; ``details["hidden"]`` says whether every batch was queued before its spin ended.
+
+    ``works`` is false for a kernel that is meant to do nothing.
+    """
 
     method = "spin"
     launches = 1
@@ -38,7 +42,9 @@ class SpinSampler:
         flush: CacheFlush | None,
         details: Mapping[str, Any] | None = None,
         cuda: Any = torch.cuda,
+        works: bool = True,
     ) -> None:
+        self._works = works
         self._kernel = kernel
         self._sets = sets
         self._flush = flush
@@ -63,6 +69,7 @@ class SpinSampler:
         durations_ns: list[int] = []
         while len(durations_ns) < count:
             durations_ns.extend(self._batch(min(BATCH, count - len(durations_ns))))
+        self._refuse_nothing(durations_ns)
         return durations_ns
 
     def replay(self) -> None:
@@ -87,6 +94,15 @@ class SpinSampler:
         self.details = {**self._fixed, "spin_cycles": self._cycles, "hidden": self._hidden}
         return [round(float(start.elapsed_time(end)) * 1e6) for start, end in self._events[:size]]
 
+    def _refuse_nothing(self, durations_ns: Sequence[int]) -> None:
+        """A launch that works takes longer than a pair of events around nothing, unless it does so on another stream."""
+        taken_s = median(durations_ns) / 1e9
+        if self._works and taken_s < NOTHING_AT_MOST * self._fixed["empty_pair_s"]:
+            raise RuntimeError(
+                f"a launch reads {taken_s * 1e6:.3g} us, as a pair of events around nothing does: it works on a stream of its "
+                "own, where no event sees it, or not at all"
+            )
+
     def _queue(self, size: int) -> bool:
         self._cuda._sleep(self._cycles)
         self._gate.record()
@@ -101,9 +117,16 @@ class SpinSampler:
 
     def _empty_pair_s(self) -> float:
         """What a pair of events around nothing reads: an offset in every sample, not what the timer resolves."""
+        while not self._queue_nothing() and self._cycles < SPIN_CYCLES_AT_MOST:
+            self._cuda.synchronize()
+            self._cycles *= 2
+        self._cuda.synchronize()
+        return max(float(median(start.elapsed_time(end) for start, end in self._events)) / 1e3, 1e-9)
+
+    def _queue_nothing(self) -> bool:
         self._cuda._sleep(self._cycles)
+        self._gate.record()
         for start, end in self._events:
             start.record()
             end.record()
-        self._cuda.synchronize()
-        return max(float(median(start.elapsed_time(end) for start, end in self._events)) / 1e3, 1e-9)
+        return not self._gate.query()

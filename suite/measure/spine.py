@@ -17,7 +17,7 @@ from suite.measure.regimes import energy_window_s
 from suite.measure.rounds import RoundRule
 from suite.measure.statistics import Interval, batch_interval, median, median_interval
 from suite.measure.stopping import IntervalRule
-from suite.measure.verify import check, probe
+from suite.measure.verify import Expected, check, expect, probe
 from suite.measurement import Check, Measurement
 from suite.outcome import Outcome
 from suite.settings import MeasureSettings
@@ -46,6 +46,7 @@ class Trial:
         self._announce = announce
         self._kernel: Kernel | None = None
         self._sampler: Sampler | None = None
+        self._expected: Expected | None = None
         self._before: Check | None = None
         self._collected = Collected()
         self._rule: IntervalRule | None = None
@@ -65,7 +66,8 @@ class Trial:
         self._backend.peak_memory_bytes()  # from here on it is this case's
         self._kernel = self._backend.prepare(self._case, self._order.sets, self._order.seed)
         self._enter("verify")
-        self._before = self._check(self._order.seed, self._launch_every_set)
+        self._expected = self._expect(self._order.seed)
+        self._before = self._check(self._expected, self._launch_every_set)
         if not self._before.passed:
             return self._end(Outcome.INCORRECT, f"before timing: {self._before.reason}")
         self._enter("compile")
@@ -90,11 +92,19 @@ class Trial:
         self._leave()
 
     def finish(self) -> Measurement:
-        """Check again on fresh data through the timed path, and hand everything over."""
+        """Check again through the timed path, and hand everything over.
+
+        Once on the data that was timed: a kernel that remembers its inputs does nothing in a timed launch, and everything
+        as soon as they are new.  Once on fresh data: one that remembers its output is wrong there.
+        """
         self._enter("verify")
-        kernel, sampler = self._ready_kernel(), self._ready_sampler()
+        kernel, sampler, expected = self._ready_kernel(), self._ready_sampler(), self._expected
+        assert expected is not None, "prepare() comes first"
+        timed = self._check(expected, sampler.replay)
+        if not timed.passed:
+            return self._end(Outcome.INCORRECT, f"after timing, on the data that was timed: {timed.reason}", timed)
         kernel.refill(self._order.seed ^ SEED_AFTER)
-        after = self._check(self._order.seed ^ SEED_AFTER, sampler.replay)
+        after = self._check(self._expect(self._order.seed ^ SEED_AFTER), sampler.replay)
         if not after.passed:
             return self._end(Outcome.INCORRECT, f"after timing: {after.reason}", after)
         return self._end(Outcome.OK, "", after)
@@ -147,17 +157,20 @@ class Trial:
             self._opened_s = window.opened_s
         self._telemetry = joined(self._telemetry, window.telemetry, window.opened_s - self._opened_s)
 
-    def _check(self, seed: int, run: Callable[[], None]) -> Check:
+    def _expect(self, seed: int) -> Expected:
+        """What the data of ``seed``, which are in the inputs, should give."""
         kernel = self._ready_kernel()
         looked_at = sorted({0, kernel.sets - 1, seed % kernel.sets})
-        probes = [probe(kernel.output_shape, index, self._settings.verify_tiles, seed + index) for index in looked_at]
+        tiles = self._settings.verify_tiles
+        return expect(kernel, [probe(kernel.output_shape, index, tiles, seed + index) for index in looked_at])
 
+    def _check(self, expected: Expected, run: Callable[[], None]) -> Check:
         def run_alone() -> None:
             self._backend.synchronize()
             run()
             self._backend.synchronize()
 
-        return check(kernel, probes, self._order.tolerance, run_alone)
+        return check(self._ready_kernel(), expected, self._order.tolerance, run_alone)
 
     def _launch_every_set(self) -> None:
         kernel = self._ready_kernel()

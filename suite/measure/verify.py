@@ -8,6 +8,7 @@ of a matrix-vector product.
 import math
 import random
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +34,26 @@ def probe(shape: tuple[int, int], set_index: int, tiles: int, seed: int) -> Prob
     return Probe(set_index, tuple((row, column, height, width) for row, column in corners), seed)
 
 
-def check(kernel: Kernel, probes: Sequence[Probe], tolerance: float, run: Callable[[], None]) -> Check:
-    """Poison the outputs, ``run``, and compare with the reference.
+class Expected(NamedTuple):
+    """What is looked at in the outputs, and what should be there; good for as long as the inputs are the same."""
 
-    The reference comes first: a kernel that destroys its inputs would otherwise be judged by what it left of them.
+    probes: tuple[Probe, ...]
+    references: tuple[Reference, ...]
+
+
+def expect(kernel: Kernel, probes: Sequence[Probe]) -> Expected:
+    """Compute the references of the inputs as they stand.
+
+    It comes before the launches: a kernel that destroys its inputs would otherwise be judged by what it left of them.
     """
-    references = [kernel.reference(each) for each in probes]
+    return Expected(tuple(probes), tuple(kernel.reference(each) for each in probes))
+
+
+def check(kernel: Kernel, expected: Expected, tolerance: float, run: Callable[[], None]) -> Check:
+    """Poison the outputs, ``run``, and compare with what is expected."""
     kernel.poison()
     run()
-    return compare(kernel, probes, references, tolerance)
+    return compare(kernel, expected.probes, expected.references, tolerance)
 
 
 def compare(kernel: Kernel, probes: Sequence[Probe], references: Sequence[Reference], tolerance: float) -> Check:

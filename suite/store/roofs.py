@@ -130,7 +130,7 @@ def _look_up(connection: Connection, evidence: Evidence, uid: str) -> _Seen:
 
 def _llc_bytes(device: DeviceRow) -> int | None:
     sheet = None
-    if device.info.backend == "rocm":  # only there is the sheet asked (see Ceilings)
+    if device.info.backend == "rocm" or device.info.llc_bytes is None:  # only there is the sheet asked (see Ceilings)
         with suppress(UsageError):  # a sheet of the user's own that is not here
             sheet = HardwareSpec.from_json(device.spec) if device.spec else load(device.hardware) if device.hardware else None
     return Ceilings(device.info, sheet).llc_bytes

@@ -8,7 +8,7 @@ from backends.torch.target import Target, cpu_target
 from suite.case import Case, Regime, Workload, items
 from suite.jobs.calibration import CalibrationJob
 from suite.jobs.gemm import GemmJob
-from suite.measure.verify import check, compare, probe
+from suite.measure.verify import check, compare, expect, probe
 from suite.measurement import Check
 
 COLD = Regime("cold", "sustained", "device")
@@ -68,7 +68,7 @@ def fresh_verdict(kernel: Any, case: Case, seed: int, run: Callable[[], None] | 
     """Refill, and check as the measuring spine does: poison, launch every set (or ``run``), compare."""
     kernel.refill(seed)
     probes = [probe(kernel.output_shape, index, 4, seed + index) for index in range(kernel.sets)]
-    return check(kernel, probes, tolerance_of(case), run or (lambda: run_all(kernel)))
+    return check(kernel, expect(kernel, probes), tolerance_of(case), run or (lambda: run_all(kernel)))
 
 
 def addresses(kernel: TorchKernel) -> list[int]:

@@ -300,3 +300,21 @@ def test_a_package_that_falls_over_its_missing_library_is_no_crash(monkeypatch: 
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "amdsmi", raising=False)
     assert "libamd_smi.so" in load_amdsmi().reason
+
+
+class WithACard(FakeAmdsmi):
+    """A list of processors that holds one which cannot say its bus id, before the GPU that is looked for (ROCm/cvs 375)."""
+
+    def amdsmi_get_processor_handles(self) -> list[str]:
+        return ["a network card", "the device"]
+
+    def amdsmi_get_gpu_device_bdf(self, handle: str) -> str:
+        if handle == "a network card":
+            raise AmdSmiLibraryException(NOT_SUPPORTED)
+        return super().amdsmi_get_gpu_device_bdf(handle)
+
+
+def test_a_handle_that_is_no_gpu_is_passed_over() -> None:
+    found = AmdsmiDevice.find(WithACard(), BUS)
+    assert found is not None
+    assert found.power_w() == 234.0

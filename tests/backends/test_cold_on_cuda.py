@@ -42,7 +42,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch, kernel: Sets, regime: Any, llc_bytes
 
 @pytest.mark.parametrize(("sets", "set_bytes"), [(4096, 24 * 2**10), (2, 2**20), (1, LLC_BYTES), (3, LLC_BYTES - 1)])
 def test_a_graph_replays_no_inputs_that_stay_in_the_cache(monkeypatch: pytest.MonkeyPatch, sets: int, set_bytes: int) -> None:
-    """A replay clears no cache (tritonbench issue 519): sets that fit in three of them are flushed between launches."""
+    """A replay clears no cache (tritonbench#519): sets that fit in three of them are flushed between launches."""
     found = chosen(monkeypatch, Sets(sets, set_bytes), COLD)
     assert (found.method, found.sets) == ("spin", sets)
     assert found.flush is FLUSH

@@ -37,7 +37,7 @@ class TwoGpus(FakeNvml):
 
 
 def test_a_job_on_the_second_gpu_of_a_host_is_judged_by_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """lspci showed an H100 NVL, and an A100 computed (torchtitan issue 4800)."""
+    """lspci showed an H100 NVL, and an A100 computed (torchtitan#4800)."""
     visible = SimpleNamespace(
         name="NVIDIA A100-SXM4-80GB",
         uuid=A100,

@@ -1,4 +1,4 @@
-"""A kernel that launches on a stream of its own, where no event of the sampler's stream sees it (helion pull request 2994)."""
+"""A kernel that launches on a stream of its own, where no event of the sampler's stream sees it (pytorch/helion#2994)."""
 
 import time
 

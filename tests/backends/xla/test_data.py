@@ -1,6 +1,6 @@
 """Inputs on XLA are of the distribution that a case says, in every format.
 
-Numbers that turn into zeros on their way into a type draw less power and run up to 15 % faster (DeepBench issue 104), and
+Numbers that turn into zeros on their way into a type draw less power and run up to 15 % faster (DeepBench#104), and
 a product of them is right all the same.
 """
 

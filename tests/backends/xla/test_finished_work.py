@@ -1,7 +1,7 @@
 """JAX returns before the work is done: a sample ends when it is, in every way to take one.
 
-Without a wait inside the timed part, milliseconds of work read as microseconds (coreax issue 470, jaxsim issue 344), and
-every batch size takes the same time (transformers issue 5441).
+Without a wait inside the timed part, milliseconds of work read as microseconds (coreax#470, jaxsim#344), and
+every batch size takes the same time (transformers#5441).
 """
 
 import time
