@@ -12,6 +12,8 @@ from suite.errors import RoofbenchError, StoreUnusable, StoreWriteFailed
 from suite.store import sqlite
 from suite.store.files import shown
 
+FIRST_BYTES = b"SQLite format 3\0"  # of every database file; one that was emptied in place has lost them
+
 
 class Session:
     """Transactions on one store, one at a time, from whichever thread."""
@@ -51,11 +53,14 @@ class Session:
         # SQLite would go on writing into a file that has no name any more.
         if not self._is_there():
             raise failure(
-                f"store {shown(self.path)} was removed or replaced while it was open: put it back, or start a new run"
+                f"store {shown(self.path)} was removed, replaced or overwritten while it was open: put it back, "
+                "or start a new run"
             )
 
     def _is_there(self) -> bool:
         try:
-            return os.path.samestat(self._file, self.path.stat())
+            with self.path.open("rb", buffering=0) as file:
+                begins = file.read(len(FIRST_BYTES))
+                return begins == FIRST_BYTES and os.path.samestat(self._file, os.fstat(file.fileno()))
         except OSError:
             return False

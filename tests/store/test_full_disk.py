@@ -121,15 +121,19 @@ def replaced(path: Path) -> None:
     path.write_bytes(path.with_name("old.db").read_bytes())
 
 
-@pytest.mark.parametrize("lose", [removed, moved, replaced])
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("lose", [removed, moved, replaced, emptied])
 def test_a_store_that_is_lost_stops_the_run_instead_of_writing_nowhere(tmp_path: Path, lose: Callable[[Path], None]) -> None:
     path = tmp_path / "s.db"
     with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
         record(run, 0)
         lose(path)
-        with pytest.raises(StoreWriteFailed, match="was removed or replaced while it was open"):
+        with pytest.raises(StoreWriteFailed, match="was removed, replaced or overwritten while it was open"):
             record(run, 1)
-        with pytest.raises(RoofbenchError, match="was removed or replaced"):
+        with pytest.raises(RoofbenchError, match="was removed, replaced or overwritten"):
             run.finish("complete")
 
 
