@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.torch.quantise.elements import E4M3, E5M2, SmallFloat, decode
+from tests.backends.quantise.helpers import few_examples
 from tests.backends.quantise.references import CODES, ELEMENTS, nearest, values_of
 
 SPECIFICATION = json.loads((Path(__file__).parents[2] / "data/number_formats/specification.json").read_text())
@@ -125,6 +126,7 @@ def test_nan(element: SmallFloat) -> None:
 
 
 @every_element
+@few_examples
 @given(values=st.lists(st.floats(allow_nan=False), min_size=1, max_size=50))
 def test_order_is_kept_and_the_error_bounded(element: SmallFloat, values: list[float]) -> None:
     values = sorted(values)
