@@ -28,25 +28,29 @@ def watched(telemetry: Telemetry) -> Iterator[Window]:
     """Keep a window open over the block, with the device's own clock read at both ends.
 
     What is read counts from the moment at which ``start`` has begun the window: its return.  Before that it may have read a
-    counter or a process table, for milliseconds.
+    counter or a process table, for milliseconds.  A block that fails closes it too: what polls would go on beside every
+    later case.
     """
     telemetry.start()
     window = Window(time.monotonic())
-    telemetry.mark()
-    yield window
-    telemetry.mark()
-    window.telemetry = telemetry.stop()
+    try:
+        telemetry.mark()
+        yield window
+        telemetry.mark()
+    finally:
+        window.telemetry = telemetry.stop()
 
 
 def burst_windows(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings) -> Iterator[tuple[Taken, Window]]:
     """Take windows of at most ``burst_window_s`` from idle; the first sample of each is dropped.
 
-    A sample that is longer than the window makes a window of its own, after the dropped one.  Telemetry is read within the
-    windows: over the idle times it would tell of a device that does nothing.
+    A sample that is longer than the window makes a window of its own, after the dropped one.  What lies between samples, a
+    flush for instance, keeps the device from idling and counts.  Telemetry is read within the windows: over the idle times it
+    would tell of a device that does nothing.
     """
     for index in range(settings.burst_windows):
         time.sleep(settings.burst_first_idle_s if index == 0 else settings.burst_idle_s)
-        first_s = sampler.sample(1)[0] * NS
+        first_s = take(sampler, 1).elapsed_s
         with watched(telemetry) as window:
             taken = take(sampler, max(1, int((settings.burst_window_s - first_s) / max(first_s, 1e-9))))
         yield taken, window

@@ -262,3 +262,29 @@ def test_windows_are_no_longer_where_energy_is_not_asked_for_or_the_load_is_a_bu
 def test_energy_without_telemetry_is_refused():
     with pytest.raises(UsageError, match=r"measure.energy=true .* measure.telemetry=false"):
         MeasureSettings(energy=True, telemetry=False).check()
+
+
+@pytest.mark.parametrize("load", ["sustained", "burst"])
+def test_a_window_is_closed_when_sampling_in_it_fails(clock, load):
+    """Threads that poll would go on beside every later case of the worker."""
+    rig = Rig(clock, load=load, duration_ns=lambda i: 4_000_000)
+    enough = 3
+
+    def fails_in_a_window(count: int) -> list[int]:
+        if rig.telemetry.windows and len(rig.sampler.calls) > enough:
+            raise MemoryError
+        return sample(count)
+
+    sample, rig.sampler.sample = rig.sampler.sample, fails_in_a_window
+    with pytest.raises(MemoryError):
+        rig.run()
+    assert rig.telemetry.windows == len(rig.telemetry.windows_s) > 0
+
+
+def test_flushes_count_towards_a_bursts_window(clock):
+    """Between two launches of half a millisecond 19.5 ms of flushing keep the device busy: one launch a window."""
+    rig = Rig(clock, load="burst", duration_ns=lambda i: 500_000)
+    rig.sampler.flush_s = 0.0195
+    result = rig.run()
+    assert result.samples.count == 5
+    assert max(rig.telemetry.windows_s) == pytest.approx(0.02)
