@@ -13,7 +13,7 @@ from suite.backend import Fact
 from suite.errors import StoreUnusable
 from suite.outcome import Evidence
 from suite.report.panels import Source
-from suite.rows import Calibration, DeviceRow, ResultRow, RunInfo
+from suite.rows import CalibrationHistory, DeviceRow, ResultRow, RunInfo
 from suite.store.queries import Reader
 from suite.store.roofs import RoofKey
 
@@ -51,8 +51,9 @@ class CachedSource:
     def environment(self, run: str) -> Mapping[str, Mapping[str, Fact]]:
         return self._kept(("environment", run), lambda: self._reader.environment(run))
 
-    def calibration(self, device_uid: str, evidence: Evidence) -> Calibration:
-        return self._kept(("calibration", device_uid, evidence), lambda: self._reader.calibration(device_uid, evidence))
+    def calibrations(self, device_uid: str, backend: str, evidence: Evidence) -> CalibrationHistory:
+        question = ("calibrations", device_uid, backend, evidence)
+        return self._kept(question, lambda: self._reader.calibrations(device_uid, backend, evidence))
 
     def empirical_roofs(self, evidence: Evidence) -> Mapping[RoofKey, float]:
         return self._kept(("roofs", evidence), lambda: self._reader.empirical_roofs(evidence))

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from suite import __version__
 from suite.commands.options import AS_OPTION, examples, naming_store
 from suite.errors import RoofbenchError, UsageError, nearest
+from suite.interrupts import EXIT_INTERRUPTED
 from suite.streams import drop_output, prepare, takes_nothing
 
 COMMANDS = ("run", "plan", "selftest", "devices", "show", "hardware", "dashboard", "report", "store")
@@ -44,7 +45,6 @@ exit status:
   130  interrupted; `roofbench run resume=latest` goes on"""
 
 EXIT_OUTPUT_LOST = 1
-EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141  # what a shell reports for a process that SIGPIPE ended
 
 

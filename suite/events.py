@@ -41,7 +41,8 @@ class WorkerRestarted(NamedTuple):
 class SweepFinished(NamedTuple):
     """All cases are stored, or the sweep stopped early; ``status`` as in ``RunInfo``.
 
-    ``by_signal`` tells an interruption by the user from the polite end at ``max_time_s``.
+    ``by_signal`` tells an interruption by the user from the polite end at ``max_time_s``; a signal that came when every case
+    was stored leaves the run ``complete``, and ends what would follow.
     """
 
     run: str

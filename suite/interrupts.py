@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+EXIT_INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
 
 
 @contextmanager

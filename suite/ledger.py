@@ -1,6 +1,6 @@
 """From the end of a case to its stored row: judged against physics, summarised, committed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,6 +9,8 @@ from suite.backend import DeviceInfo
 from suite.case import Case
 from suite.environment import without_identity
 from suite.hardware.assign import assign
+from suite.jobs.calibration import CalibrationJob
+from suite.jobs.emulation import as_executed
 from suite.launcher.death import Death
 from suite.launcher.happenings import CaseEnded
 from suite.measurement import Measurement
@@ -17,7 +19,7 @@ from suite.planned import DeviceSlot
 from suite.protocol import Ready
 from suite.reason import named, one_line
 from suite.roofline import Ceilings, Summary, judge, summarize
-from suite.rows import Calibration, DeviceRow, ResultRow
+from suite.rows import BaseFigures, BaseKey, DeviceRow, ResultRow, base_name, calibration_of
 from suite.settings import RunConfig
 
 if TYPE_CHECKING:  # SQLAlchemy is loaded by whoever opens the store
@@ -50,10 +52,10 @@ class Ledger:
     Calibration results count for the cases after them, so that a device's first run has the bounds of its later ones.
     """
 
-    def __init__(self, writer: "RunWriter", places: Mapping[int, Place], calibrations: Mapping[str, Calibration]) -> None:
+    def __init__(self, writer: "RunWriter", places: Mapping[int, Place], figures: BaseFigures) -> None:
         self.writer = writer
         self._places = places
-        self._calibrations = dict(calibrations)
+        self._figures = dict(figures)
         self._attempts = writer.attempts  # asked once: a case ends once in a sweep
 
     def enter(self, ended: CaseEnded) -> ResultRow:
@@ -70,11 +72,12 @@ class Ledger:
     def _enter(self, ended: CaseEnded) -> ResultRow:
         from suite.store.writer import Record
 
-        planned, place = ended.planned, self._places[ended.planned.slot]
-        regime, uid = planned.case.regime, place.row.info.uid
+        place, description = self._places[ended.planned.slot], ended.measurement.description
+        planned = ended.planned._replace(work=as_executed(ended.planned.work, description))
+        regime, info = planned.case.regime, place.row.info
         judged = judge(ended.measurement, planned.work, place.ceilings, regime)
         measurement = replace(judged, reason=without_identity(judged.reason))  # errors like to name files below a home
-        calibration = self._calibrations.get(uid, Calibration())
+        calibration = calibration_of(self._figures, info.uid, info.backend)
         summary = summarize(measurement, planned.work, regime, place.ceilings, calibration)
         finished_at = datetime.now(UTC)
         record = Record(
@@ -87,8 +90,9 @@ class Ledger:
             attempt=self._attempts.get((planned.slot, planned.case.key), 0) + 1,
         )
         row = self.writer.record(record)
-        if summary is not None and measurement.outcome is Outcome.OK:
-            self._calibrations[uid] = calibrated(calibration, planned.case, summary)
+        if summary is not None:
+            for name, value in base_figure(planned.case, summary):
+                self._figures[BaseKey(info.uid, info.backend, name)] = value
         return row
 
     def log(self, slot: int, text: str) -> None:
@@ -98,11 +102,11 @@ class Ledger:
             self.writer.log(f"worker {info.backend} device {info.index}", text, slot)
 
 
-def calibrated(before: Calibration, case: Case, summary: Summary) -> Calibration:
-    """The calibration with one more result in it; the same for a case of any other job."""
-    if case.workload.job != "calibration":
-        return before
+def base_figure(case: Case, summary: Summary) -> Iterator[tuple[str, float]]:
+    """The figure of ``Calibration`` that a result is, with its value; none for a case of any other job."""
+    if case.workload.job != CalibrationJob.name:
+        return
     op = case.workload.param("op")
-    if op == "empty":
-        return replace(before, **{f"empty_{case.regime.dispatch}_s": summary.p50_s})
-    return replace(before, **{f"{op}_bytes_s": summary.bytes_s})
+    name = base_name(op, case.regime.dispatch)
+    if name is not None:
+        yield name, summary.p50_s if op == "empty" else summary.bytes_s

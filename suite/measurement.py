@@ -28,8 +28,8 @@ class SampleSet:
     """Raw samples in the order they were taken; each of ``durations_ns`` covers ``launches`` launches.
 
     ``boundaries`` are the indices at which a new batch (a round or a window) starts, 0 first.  At most 4,096 samples
-    are kept: every ``stride``-th of the ``count`` taken; ``sum_ns`` and ``min_ns`` are exact over all of them.  ``spans``
-    say when they were taken; a set from before spans were kept has none.
+    are kept: every ``stride``-th of the ``count`` taken; ``sum_ns``, ``min_ns`` and ``median_ns`` are exact over all of them.
+    ``spans`` say when they were taken.  A set from before they were kept has no spans and no median.
     """
 
     durations_ns: tuple[int, ...]
@@ -43,6 +43,7 @@ class SampleSet:
     boundaries: tuple[int, ...] = (0,)
     details: Mapping[str, Any] = field(default_factory=dict)
     spans: tuple[Span, ...] = ()
+    median_ns: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -57,6 +58,7 @@ class SampleSet:
             "boundaries": list(self.boundaries),
             "details": dict(self.details),
             "spans": [list(span) for span in self.spans],
+            "median_ns": self.median_ns,
         }
 
     @classmethod
@@ -65,6 +67,7 @@ class SampleSet:
             durations_ns=tuple(decode(base64.b64decode(data["durations"]))),
             boundaries=tuple(data["boundaries"]),
             spans=tuple(Span(*span) for span in data.get("spans", ())),
+            median_ns=data.get("median_ns"),
             **{
                 name: data[name]
                 for name in ("launches", "method", "resolution_s", "count", "sum_ns", "min_ns", "stride", "details")

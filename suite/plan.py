@@ -10,12 +10,12 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple, Self
 
-from suite import cpu_time
+from suite import predict_cpu
 from suite.backend import DeviceInfo
 from suite.case import Case, Items, Regime, Workload, shape_label
 from suite.errors import UsageError
 from suite.hardware.assign import assign
-from suite.hardware.spec import RATES
+from suite.hardware.spec import RATES, parse_pipe
 from suite.jobs.calibration import CalibrationJob, CalibrationSettings, working_set_bytes
 from suite.jobs.job import Job
 from suite.jobs.registry import find
@@ -23,7 +23,7 @@ from suite.measure.regimes import BRIEF_SHARE, energy_window_s, rotating_sets
 from suite.measure.rounds import LEAST_SAMPLES
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot, PlannedCase
-from suite.roofline import Ceilings, floors_s, ridge_point
+from suite.roofline import Ceilings, floors_s
 from suite.rows import Calibration
 from suite.settings import MeasureSettings, RunConfig
 from suite.work import Footprint, Work
@@ -41,7 +41,7 @@ SETUP_S = 0.6  # compiling, filling and checking a small case, for predicting ti
 class Machine(NamedTuple):
     """A slot with its ceilings, its last-level cache and the memory that cases may use; ``None`` where they are not known.
 
-    ``without_peak`` are the pipes for which the sheet declares no rate.
+    ``without_peak`` are the rates that the sheet does not declare.
     """
 
     slot: DeviceSlot
@@ -58,6 +58,10 @@ class Machine(NamedTuple):
             return cls(slot, None, None, None, frozenset())
         without_peak = frozenset(pipe for pipe in RATES if limits.peak_flop_s(pipe) is None)
         return cls(slot, limits, limits.llc_bytes, int(slot.info.memory_bytes * MEMORY_SHARE) or None, without_peak)
+
+    def lacks(self, pipe: str | None) -> bool:
+        """Whether the sheet declares no rate for the unit of a pipe."""
+        return pipe is not None and parse_pipe(pipe).unit in self.without_peak
 
 
 def plan(config: RunConfig, slots: Sequence[DeviceSlot], calibrated: Collection[int] = ()) -> tuple[PlannedCase, ...]:
@@ -186,11 +190,9 @@ def _burst_workloads(asked: "Mapping[Workload, Sequence[_Asked]]", machine: Mach
 
 
 def _burst_floor_s(work: Work, limits: Ceilings) -> float:
-    """The compute floor where intensity is above the ridge, else 0."""
-    peak, bandwidth = limits.peak_flop_s(work.pipe), limits.bandwidth_bytes_s
-    if not peak or not bandwidth or work.arithmetic_intensity <= ridge_point(peak, bandwidth):
-        return 0.0
-    return work.flops / peak
+    """The compute floor where it is above the memory floor, else 0."""
+    compute_s, memory_s = floors_s(work, COLD, limits, Calibration())
+    return compute_s if compute_s is not None and memory_s is not None and compute_s > memory_s else 0.0
 
 
 def _calibration(machine: Machine, config: RunConfig) -> Iterator[PlannedCase]:
@@ -225,7 +227,7 @@ def _asked_of(job: Job, switches: Mapping[Workload, Sequence[Items]], machine: M
 def _asked(job: Job, workload: Workload, switches: Items, machine: Machine) -> _Asked:
     work = job.work(workload, switches)
     limits = machine.ceilings
-    emulated = limits is not None and limits.spec is not None and work.pipe in machine.without_peak
+    emulated = limits is not None and limits.spec is not None and machine.lacks(work.pipe)
     return _Asked(
         workload,
         switches,
@@ -277,8 +279,9 @@ def _predicted_s(asked: _Asked, regime: Regime, machine: Machine, measure: Measu
         flush_s = 2 * (info.llc_bytes or 0) / FLUSH_BYTES_S
     if info is not None and machine.ceilings is not None and info.backend == "cpu":
         least_s = max(measure.min_time_s, energy_window_s(measure))
-        launch_s = cpu_time.launch_s(asked.floor_s, asked.work, machine.ceilings)
-        return cpu_time.case_s(launch_s, asked.work.compulsory_bytes, measure, cpu_time.Sampling(rounds, least_s, flush_s))
+        launch_s = predict_cpu.launch_s(asked.floor_s, asked.work, machine.ceilings)
+        sampling = predict_cpu.Sampling(rounds, least_s, flush_s)
+        return predict_cpu.case_s(launch_s, asked.work.compulsory_bytes, measure, sampling)
     samples = measure.min_batches if rounds == 1 else LEAST_SAMPLES
     sampling_s = max(measure.min_time_s, energy_window_s(measure), samples * max(measure.sample_s, launch_s + flush_s))
     settling_s = (2 + (rounds - 1) * BRIEF_SHARE) * measure.steady_window_s
@@ -290,7 +293,7 @@ def _floor_s(work: Work, machine: Machine) -> float | None:
     limits = machine.ceilings
     if limits is None:
         return None
-    if work.pipe in machine.without_peak:
+    if machine.lacks(work.pipe):
         work = replace(work, pipe="fp32")
     known = [floor for floor in floors_s(work, COLD, limits, Calibration()) if floor is not None]
     return max(known, default=None)

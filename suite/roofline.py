@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 
 from suite.backend import Channel, DeviceInfo
 from suite.case import Regime
-from suite.hardware.spec import HardwareSpec
+from suite.hardware.spec import HardwareSpec, parse_pipe
 from suite.measure.statistics import median, quantile
 from suite.measurement import Measurement, SampleSet
 from suite.outcome import Bound, Outcome
 from suite.rows import Calibration
+from suite.telemetry import THROTTLE_PREFIX
 from suite.work import Work
 
-FORMULAS_VERSION = 1
+FORMULAS_VERSION = 2  # 2: medians of all samples, products of emulations, calibrations by backend
 NS = 1e-9
 PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much
 LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
@@ -112,8 +113,7 @@ def summarize(
     samples = measurement.samples
     if measurement.outcome is not Outcome.OK or samples is None:
         return None
-    times_s = launch_times_s(samples)
-    p50_s = median(times_s)
+    times_s, p50_s = launch_times_s(samples), median_s(samples)
     if p50_s <= 0:
         return None
     flop_s, bytes_s = work.flops / p50_s, work.compulsory_bytes / p50_s
@@ -147,21 +147,23 @@ def summarize(
 def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regime) -> Measurement:
     """Refuse what physics does not allow: an ``ok`` result above a declared limit becomes ``impossible``.
 
-    The rate limit is the pipe's at the clock measured, at the maximum clock without a counter, or the sheet's peak where no
-    rate per clock is known; the byte limit is the sheet's bandwidth, for cold results.  A derived (CPU) peak never refuses.
+    The rate limit is the unit's at the clock measured, at the maximum clock without a counter, or the sheet's peak where no
+    rate per clock is known; the byte limit is the sheet's bandwidth, for cold results.  Neither a derived (CPU) peak refuses,
+    nor one that stands in for a rate that the sheet does not list, nor how many products an emulation is known to take.
     """
     if measurement.outcome is not Outcome.OK or measurement.samples is None:
         return measurement
-    p50_s = median(launch_times_s(measurement.samples))
+    p50_s = median_s(measurement.samples)
     if p50_s <= 0:
         return replace(measurement, outcome=Outcome.IMPOSSIBLE, reason="the median sample lasted no time or less")
     if ceilings.spec is None or ceilings.spec.derived:
         return measurement
     clock_hz = mean(measurement.telemetry.get("device_clock"))
-    limit_flop_s = ceilings.boost_flop_s(work.pipe, clock_hz) or ceilings.peak_flop_s(work.pipe)
+    unit = parse_pipe(work.pipe).rate if work.pipe and ceilings.spec.lists(work.pipe) else None
+    limit_flop_s = ceilings.boost_flop_s(unit, clock_hz) or ceilings.peak_flop_s(unit)
     reason = ""
     if limit_flop_s and work.flops / p50_s > PHYSICAL_MARGIN * limit_flop_s:
-        reason = f"{work.flops / p50_s / 1e12:.4g} TFLOP/s is above the {work.pipe} limit of {limit_flop_s / 1e12:.4g}"
+        reason = f"{work.flops / p50_s / 1e12:.4g} TFLOP/s is above the {unit} limit of {limit_flop_s / 1e12:.4g}"
     bandwidth = ceilings.bandwidth_bytes_s
     if regime.cache == "cold" and bandwidth and work.compulsory_bytes / p50_s > PHYSICAL_MARGIN * bandwidth:
         reason = f"{work.compulsory_bytes / p50_s / 1e9:.4g} GB/s cold is above the memory bandwidth of {bandwidth / 1e9:.4g}"
@@ -241,6 +243,12 @@ def launch_times_s(samples: SampleSet) -> list[float]:
     return [duration * NS / samples.launches for duration in samples.durations_ns]
 
 
+def median_s(samples: SampleSet) -> float:
+    """Median seconds of one launch over all samples that were taken; over those kept in a set from before it was stored."""
+    median_ns = median(samples.durations_ns) if samples.median_ns is None else samples.median_ns
+    return median_ns * NS / samples.launches
+
+
 def mean(channel: Channel | None) -> float | None:
     """Mean of a telemetry channel; ``None`` where it has no readings."""
     return sum(channel.values) / len(channel.values) if channel is not None and channel.values else None
@@ -252,7 +260,8 @@ def throttle(telemetry: Mapping[str, Channel], power_w: float | None, power_limi
     Each reason is a channel ``throttle.<reason>`` of zeros and ones.  The power cap is named only where mean power is near
     the limit: drivers set that bit at 407 of 700 W too.
     """
-    shares = {name.removeprefix("throttle."): mean(c) for name, c in telemetry.items() if name.startswith("throttle.")}
+    reasons = {name: channel for name, channel in telemetry.items() if name.startswith(THROTTLE_PREFIX)}
+    shares = {name.removeprefix(THROTTLE_PREFIX): mean(channel) for name, channel in reasons.items()}
     if not any(share is not None for share in shares.values()):
         return None
     if not (power_w and power_limit_w and power_w >= POWER_CAP_SHARE * power_limit_w):

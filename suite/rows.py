@@ -1,7 +1,8 @@
 """What every reading command, the dashboard and the report see of a store: runs, devices and result rows."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 from suite.backend import DeviceInfo, Fact
@@ -147,6 +148,59 @@ class Calibration:
     def empty_s(self, dispatch: str) -> float | None:
         """Seconds of an empty kernel as a caller (``call``) or the device (``device``) sees it."""
         return self.empty_call_s if dispatch == "call" else self.empty_device_s
+
+
+BANDWIDTHS = ("read_bytes_s", "copy_bytes_s", "triad_bytes_s")
+
+
+class BaseKey(NamedTuple):
+    """One figure of a calibration: the chip, the backend that measured it, and the field of ``Calibration``."""
+
+    device_uid: str
+    backend: str
+    name: str
+
+
+BaseFigures = Mapping[BaseKey, float]
+
+
+def base_name(op: str, dispatch: str) -> str | None:
+    """The field of ``Calibration`` that a case of the calibration job measures; ``None`` for an operation that has none."""
+    name = f"empty_{dispatch}_s" if op == "empty" else f"{op}_bytes_s"
+    return name if name in {each.name for each in fields(Calibration)} else None
+
+
+def calibration_of(figures: BaseFigures, device_uid: str, backend: str) -> Calibration:
+    """Put a calibration together from the latest figures of each backend.
+
+    Bandwidth is the chip's: of each operation the best over the backends that drive it.  The time of an empty kernel is the
+    framework's, and that of another says nothing of this one.
+    """
+    found: dict[str, float] = {}
+    for key, value in figures.items():
+        if key.device_uid == device_uid and (key.name in BANDWIDTHS or key.backend == backend):
+            found[key.name] = max(value, found.get(key.name, value))
+    return Calibration(**found)
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationHistory:
+    """The calibrations of one device under one backend: each with the UTC time from which it stood, the earliest first.
+
+    Times are as result rows have them.
+    """
+
+    steps: Sequence[tuple[str, Calibration]] = ()
+
+    @property
+    def latest(self) -> Calibration:
+        """What stands now; every figure ``None`` where nothing was calibrated."""
+        return self.steps[-1][1] if self.steps else Calibration()
+
+    def at(self, finished_at: str) -> Calibration:
+        """What stood when a result finished: the figures that were there by then."""
+        number = bisect_right(self.steps, finished_at, key=lambda step: step[0])
+        return self.steps[number - 1][1] if number else Calibration()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from suite.plan import data_seed
 from suite.planned import DeviceSlot, PlannedCase
 from suite.probe import forget
 from suite.protocol import Ready
-from suite.rows import Calibration
+from suite.rows import BaseFigures
 from suite.settings import RunConfig
 
 if TYPE_CHECKING:  # SQLAlchemy is loaded by whoever opens the store
@@ -37,15 +37,15 @@ Watch = Callable[[Event], None]
 class Sweep:
     """Everything that a run is.
 
-    ``calibrations`` are the stored ones by device uid; what the run measures replaces them.  ``resume`` is the run to go
-    on with: its cases that have a result are left as they are, but for the calibration of the slots in ``recalibrate``,
+    ``figures`` are those of stored calibrations; what the run measures replaces them.  ``resume`` is the run to go on
+    with: its cases that have a result are left as they are, but for the calibration of the slots in ``recalibrate``,
     which was another chip's.
     """
 
     config: RunConfig
     slots: tuple[DeviceSlot, ...]
     cases: tuple[PlannedCase, ...]
-    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    figures: BaseFigures = field(default_factory=dict)
     argv: Sequence[str] = ()
     overrides: Sequence[str] = ()
     resume: str | None = None
@@ -128,19 +128,24 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
             finished(CaseEnded(planned, Measurement(planned.verdict, planned.reason), None, 0.0))
     to_run = [planned for planned in todo if planned.verdict is None]
     until = None if config.max_time_s is None else time.monotonic() + config.max_time_s
-    interrupted = ""
-    with on_interrupt(launcher.interrupt):
+    signals: list[str] = []
+
+    def interrupt(name: str) -> None:
+        signals.append(name)
+        launcher.interrupt(name)
+
+    with on_interrupt(interrupt):
         for happening in launcher.run(to_run, lambda planned: data_seed(config.seed, planned.case.workload.key), until):
             match happening:
                 case CaseEnded():
                     finished(happening)
                 case WorkerLog(slot, text):
                     ledger.log(slot, text)
-                case Interrupted(reason):
-                    interrupted = reason
                 case PhaseStarted() | WorkerRestarted():
                     watch(happening)
-    return _finish(plan, ledger, estimate, interrupted, watch)
+                case Interrupted():
+                    pass  # a signal that comes after the last happening is never told: ``signals`` has them all
+    return _finish(plan, ledger, estimate, next(iter(signals), ""), watch)
 
 
 def _finish(plan: Sweep, ledger: Ledger, estimate: Estimate, signal: str, watch: Watch) -> SweepFinished:
@@ -148,9 +153,9 @@ def _finish(plan: Sweep, ledger: Ledger, estimate: Estimate, signal: str, watch:
     status, reason = "complete", ""
     if waiting:
         cause = f"{signal} received" if signal else f"max_time_s={plan.config.max_time_s:g} reached"
-        status, reason = "interrupted", f"{cause}, {waiting} cases left"
+        status, reason = "interrupted", f"{cause}, {waiting} case{'s' * (waiting != 1)} left"
     ledger.writer.finish(status, reason)
-    end = SweepFinished(run, status, reason, by_signal=bool(signal and waiting))
+    end = SweepFinished(run, status, reason, by_signal=bool(signal))
     watch(end)
     return end
 
@@ -183,10 +188,10 @@ def _open_run(plan: Sweep, store: "Store", places: Mapping[int, Place], environm
     )
 
 
-def _comparable(plan: Sweep, places: Mapping[int, Place]) -> dict[str, Calibration]:
+def _comparable(plan: Sweep, places: Mapping[int, Place]) -> BaseFigures:
     """Stored calibrations are measured: what a simulated device does is not held against them."""
     measured = {place.row.info.uid for place in places.values() if place.evidence is Evidence.MEASURED}
-    return {uid: calibration for uid, calibration in plan.calibrations.items() if uid in measured}
+    return {key: value for key, value in plan.figures.items() if key.device_uid in measured}
 
 
 def _environment(slots: Sequence[DeviceSlot], started: Mapping[int, Ready | Death]) -> dict[str, Facts]:

@@ -28,6 +28,8 @@ UNITS = {**POLLED, **COUNTED}
 # holds 1 where a reading named the reason, else 0; ``violation`` the seconds since the window's start in which the reason
 # held the clock down; ``energy`` the joules of a part that the channel ``energy`` leaves out.
 FAMILIES = {"throttle": "", "violation": "s", "energy": "J"}
+THROTTLE_PREFIX = "throttle."  # what the channel of each throttle reason begins with
+NO_READING = "not read in every window"
 TOTALS = ("energy", "violation")  # running totals since the window's start: two windows of them add up
 
 
@@ -40,9 +42,14 @@ def unit_of(channel: str) -> str:
 def joined(before: Mapping[str, Channel], after: Mapping[str, Channel], gap_s: float) -> dict[str, Channel]:
     """Two windows of one case as one: readings follow each other, ``gap_s`` after the first window's start.
 
-    Running totals add up, over the seconds they were watched; what was missing in either window stays missing.
+    Running totals add up, over the seconds they were watched; what was missing in either window stays missing.  ``before``
+    is empty ahead of the first window.
     """
-    return {name: _joined(name, before[name], after[name], gap_s) if name in before else after[name] for name in after}
+    if not before:
+        return dict(after)
+    units = {name: channel.unit for name, channel in {**before, **after}.items()}
+    first, second = ({n: window.get(n) or _lacking(n, unit, window) for n, unit in units.items()} for window in (before, after))
+    return {name: _joined(name, first[name], second[name], gap_s) for name in units}
 
 
 def power_integral_j(power: Channel, window_s: tuple[float, float]) -> float | None:
@@ -60,14 +67,23 @@ def power_integral_j(power: Channel, window_s: tuple[float, float]) -> float | N
 
 
 def _joined(name: str, before: Channel, after: Channel, gap_s: float) -> Channel:
-    if before.unavailable or after.unavailable:
-        return Channel(after.unit, (), (), before.unavailable or after.unavailable)
-    if name.partition(".")[0] in TOTALS:
+    is_total = name.partition(".")[0] in TOTALS
+    unread = NO_READING if is_total and not (before.values and after.values) else ""
+    missing = before.unavailable or after.unavailable or unread
+    if missing:
+        return Channel(after.unit, (), (), missing)
+    if is_total:
         watched_s = sum(channel.times_s[-1] - channel.times_s[0] for channel in (before, after))
         total = sum(channel.values[-1] - channel.values[0] for channel in (before, after))
         return Channel(after.unit, (0.0, watched_s), (0.0, total))
     times_s = before.times_s + tuple(time_s + gap_s for time_s in after.times_s)
     return Channel(after.unit, times_s, before.values + after.values)
+
+
+def _lacking(name: str, unit: str, window: Mapping[str, Channel]) -> Channel:
+    """A channel that one window has not: parts of a family have none where the family was not read."""
+    family = window.get(name.partition(".")[0])
+    return Channel(unit, (), (), (family.unavailable if family else "") or NO_READING)
 
 
 def _at(channel: Channel, time_s: float) -> float:

@@ -11,8 +11,9 @@ class Work:
     ``flops`` are useful floating-point (or integer) operations, one fused multiply-add being two.
     ``compulsory_bytes`` count each operand once: the roofline's bytes.
     ``traffic_bytes`` is what the implementation is known to move when that is more (unfused chains).
-    ``pipe`` names the peak that applies, as in the hardware specs (``bf16``, ``fp8``, ``int8``, ``fp64`` ...);
-    ``None`` where no arithmetic is meant (a copy, an empty kernel).
+    ``pipe`` names the peak that applies, as ``suite.hardware.spec.parse_pipe`` reads it (``bf16``, ``fp8``, ``int8``,
+    ``fp64`` ...; ``fp16_acc_fp16`` for sums in fp16, ``bf16x9`` where nine products of bf16 make one); ``None`` where no
+    arithmetic is meant (a copy, an empty kernel).
     """
 
     flops: int

@@ -1,5 +1,7 @@
 """Ceilings, bounds and the physical-limit gate, on a real H200's facts and on a CPU's."""
 
+import random
+import statistics
 from dataclasses import replace
 
 import pytest
@@ -8,6 +10,8 @@ from suite.backend import Channel, DeviceInfo
 from suite.case import Regime
 from suite.hardware.catalogue import load
 from suite.hardware.match import match
+from suite.measure.collected import Collected, Taken
+from suite.measure.statistics import median_interval
 from suite.measurement import Measurement, SampleSet
 from suite.outcome import Bound, Outcome
 from suite.roofline import (
@@ -15,6 +19,7 @@ from suite.roofline import (
     EmpiricalRoofs,
     bound,
     empirical_fraction,
+    floors_s,
     fraction,
     in_cache,
     judge,
@@ -43,6 +48,12 @@ def timed(p50_s, telemetry=None, launches=1, count=4):
     ns = round(p50_s * 1e9)
     samples = SampleSet((ns,) * count, launches, "graph", 1e-9, count, ns * count, ns)
     return Measurement(Outcome.OK, samples=samples, interval_s=(p50_s, p50_s), converged=True, telemetry=telemetry or {})
+
+
+class Scripted:
+    """What a sample set takes from a sampler."""
+
+    launches, method, resolution_s, details = 1, "scripted", 1e-9, {}
 
 
 def clock(hz):
@@ -240,3 +251,75 @@ def test_time_that_runs_backwards_is_impossible_with_and_without_a_sheet(limits)
     refused = judge(backwards, gemm(64), limits, WARM)
     assert (refused.outcome, refused.reason) == (Outcome.IMPOSSIBLE, "the median sample lasted no time or less")
     assert summarize(backwards, gemm(64), WARM, limits, CALIBRATION) is None
+
+
+RTX_4090 = DeviceInfo("cuda", 0, "NVIDIA GeForce RTX 4090", "4" * 16, 25_393_692_672, "sm_89", 128, 2520e6)
+GEFORCE = Ceilings(RTX_4090, load("nvidia-rtx-4090"))
+
+
+def test_sums_in_fp16_are_held_against_their_own_rate():
+    """An RTX 4090 adds fp16 products up in fp16 at 330 TFLOP/s, twice the fp16 peak of its sheet."""
+    work = gemm(8192, pipe="fp16_acc_fp16")
+    fast = timed(work.flops / 320e12, clock(2520e6))
+    assert judge(fast, work, GEFORCE, COLD).outcome is Outcome.OK
+    assert judge(fast, gemm(8192, pipe="fp16"), GEFORCE, COLD).outcome is Outcome.IMPOSSIBLE
+    assert summarize(fast, work, COLD, GEFORCE, CALIBRATION).fraction_spec == pytest.approx(320 / 330.3, rel=1e-3)
+    assert judge(timed(work.flops / 340e12, clock(2520e6)), work, GEFORCE, COLD).outcome is Outcome.IMPOSSIBLE
+
+
+def test_a_peak_that_stands_in_for_a_rate_refuses_nothing():
+    work = gemm(8192, pipe="fp16_acc_fp16")
+    faster = timed(work.flops / 1500e12)
+    assert judge(faster, work, LIMITS, COLD).outcome is Outcome.OK
+    assert judge(faster, gemm(8192, pipe="fp16"), LIMITS, COLD).outcome is Outcome.IMPOSSIBLE
+    assert floors_s(work, COLD, LIMITS, CALIBRATION) == floors_s(gemm(8192, pipe="fp16"), COLD, LIMITS, CALIBRATION)
+
+
+def test_an_emulated_product_costs_as_many_products_as_it_takes():
+    """fp32 at 90 TFLOP/s is four fifths of what nine bf16 products allow, and no twelfth of bf16."""
+    work, one = gemm(8192, 4, "bf16x9"), gemm(8192, 4, "bf16")
+    compute_s, _ = floors_s(work, COLD, LIMITS, CALIBRATION)
+    assert compute_s == pytest.approx(9 * floors_s(one, COLD, LIMITS, CALIBRATION)[0])
+    summary = summarize(timed(work.flops / 90e12, clock(1830e6)), work, COLD, LIMITS, CALIBRATION)
+    assert summary.flop_s == pytest.approx(90e12)
+    assert summary.fraction_spec == pytest.approx(9 * 90 / 989.5, rel=1e-3)
+    assert summary.fraction_at_clock == pytest.approx(9 * 90 / 989.5, rel=1e-2)
+
+
+def test_many_products_make_compute_the_largest_floor():
+    thin = Work(2 * 256 * 8192 * 8192, 8 * 8192 * 8192, "int8x55")
+    assert bound(thin, 1.0, COLD, LIMITS, CALIBRATION) is Bound.COMPUTE
+    assert bound(replace(thin, pipe="int8"), 1.0, COLD, LIMITS, CALIBRATION) is Bound.MEMORY
+
+
+def test_how_many_products_an_emulation_takes_refuses_nothing():
+    work = gemm(8192, 4, "bf16x9")
+    assert judge(timed(work.flops / 200e12), work, LIMITS, COLD).outcome is Outcome.OK
+    refused = judge(timed(work.flops / 1500e12), work, LIMITS, COLD)
+    assert "above the bf16 limit" in refused.reason
+
+
+def test_the_median_is_of_all_samples_and_within_its_interval():
+    """Two input sets of different speed in turn: every second sample of 8,192 is of one set alone."""
+    draw = random.Random(3)
+    durations = [20_000 + 4_000 * (index % 2) + draw.randrange(300) for index in range(8192)]
+    collected = Collected()
+    collected.begin_batch()
+    collected.add(Taken(durations, 0.0, 1.0))
+    samples = collected.sample_set(Scripted(), 0.0)
+    interval = median_interval([duration * 1e-9 for duration in durations])
+    measured = Measurement(Outcome.OK, samples=samples, interval_s=tuple(interval))
+    summary = summarize(measured, gemm(1024), COLD, LIMITS, CALIBRATION)
+    assert summary.interval_low_s <= summary.p50_s <= summary.interval_high_s
+    assert summary.p50_s == pytest.approx(statistics.median(durations) * 1e-9)
+    assert samples.stride == 2
+    before = summarize(replace(measured, samples=replace(samples, median_ns=None)), gemm(1024), COLD, LIMITS, CALIBRATION)
+    assert before.p50_s == statistics.median(samples.durations_ns) * 1e-9  # all that an older store has
+
+
+def test_what_is_possible_is_judged_by_the_median_of_all_samples():
+    work = gemm(4096)
+    measured = timed(work.flops / 900e12)
+    assert judge(replace(measured, samples=replace(measured.samples, median_ns=1.0)), work, LIMITS, COLD).outcome is (
+        Outcome.IMPOSSIBLE
+    )

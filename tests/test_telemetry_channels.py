@@ -3,6 +3,7 @@
 import pytest
 
 from suite.backend import Channel
+from suite.roofline import throttle
 from suite.telemetry import FAMILIES, UNITS, NoTelemetry, joined, power_integral_j, unit_of
 
 
@@ -20,6 +21,36 @@ def test_a_reading_missing_in_one_round_is_missing_with_its_reason():
     lost = {"power": Channel("W", (), (), "GPU is lost")}
     assert joined(first, lost, 1.0)["power"] == Channel("W", (), (), "GPU is lost")
     assert joined(lost, first, 1.0)["power"].unavailable == "GPU is lost"
+
+
+MASK = Channel("mask", (0.0, 1.0), (4.0, 0.0))
+NAMED = {"throttle": MASK, "throttle.sw_power_cap": Channel("", (0.0, 1.0), (1.0, 0.0))}
+LOST = {"throttle": Channel("mask", (), (), "GPU is lost")}
+
+
+@pytest.mark.parametrize("windows", [(LOST, NAMED, NAMED), (NAMED, LOST, NAMED), (NAMED, NAMED, LOST)])
+def test_a_throttle_mask_missing_in_one_window_leaves_no_reason_counted_over_the_others(windows):
+    """A share of some of the windows would be shown as that of all, at times that are those of another window."""
+    whole = {}
+    for number, window in enumerate(windows):
+        whole = joined(whole, window, 10.0 * number)
+    assert set(whole) == set(NAMED)
+    assert {(channel.values, channel.unavailable) for channel in whole.values()} == {((), "GPU is lost")}
+    assert throttle(whole, None, None) is None
+
+
+def test_reasons_read_in_every_window_are_shifted_and_counted_over_all():
+    both = joined(NAMED, NAMED, 10.0)["throttle.sw_power_cap"]
+    assert (both.times_s, both.values) == ((0.0, 1.0, 10.0, 11.0), (1.0, 0.0, 1.0, 0.0))
+
+
+def test_a_total_without_a_reading_in_one_window_is_no_total():
+    read, unread = Channel("s", (0.0, 2.0), (0.0, 0.5)), Channel("s", (), ())
+    for windows in ((read, unread), (unread, read)):
+        first, second = ({"violation.power": channel} for channel in windows)
+        assert joined(first, second, 5.0)["violation.power"] == Channel("s", (), (), "not read in every window")
+    one_sided = joined({"power": Channel("W", (0.0,), (600.0,))}, {"violation.power": read}, 5.0)
+    assert {channel.unavailable for channel in one_sided.values()} == {"not read in every window"}
 
 
 def test_no_telemetry_names_every_channel_and_its_reason():

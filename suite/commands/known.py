@@ -3,7 +3,7 @@
 ``plan`` and ``run`` ask alike, so that the one counts what the other does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,7 @@ from suite.errors import UsageError
 
 if TYPE_CHECKING:
     from suite.planned import DeviceSlot, PlannedCase
-    from suite.rows import Calibration, RunInfo
+    from suite.rows import BaseFigures, RunInfo
     from suite.settings import RunConfig
     from suite.store.queries import Reader
 
@@ -22,16 +22,23 @@ SQLITE = "sqlite:///"
 
 
 class Known(NamedTuple):
-    """Complete calibrations by device uid; of the run to go on with, the cases that have a result, by slot and key.
+    """The figures of the devices' calibrations; of the run to go on with, the cases that have a result, by slot and key.
 
     ``recalibrate`` are its slots that another chip now fills, which has no calibration of its own.  ``unread`` says why a
     store that is there was not asked.
     """
 
-    calibrations: "Mapping[str, Calibration]" = MappingProxyType({})
+    figures: "BaseFigures" = MappingProxyType({})
     done: frozenset[tuple[int, str]] = frozenset()
     recalibrate: frozenset[int] = frozenset()
     unread: str = ""
+
+    def has_calibrated(self, slot: "DeviceSlot") -> bool:
+        """Whether nothing is missing of the calibration of a slot's device by its backend."""
+        from suite.rows import calibration_of
+
+        info = slot.info
+        return info is not None and None not in astuple(calibration_of(self.figures, info.uid, info.backend))
 
 
 def store_file(url: str) -> Path | None:
@@ -76,10 +83,9 @@ def look(url: str, slots: "Sequence[DeviceSlot]", resumed: "RunInfo | None") -> 
 
     if path.is_file() and schema.look(path).state == "older":
         return Known(unread=f"what {path} has is not counted: it is of an older version; `roofbench run` upgrades it first")
-    uids = {slot.slot: slot.info.uid for slot in slots if slot.info}
     with Reader.open(url) as reader:
-        calibrations = _calibrations(reader, set(uids.values()))
-        return Known(calibrations) if resumed is None else _of_run(reader, resumed, uids, calibrations)
+        known = Known(reader.base_figures({slot.info.uid for slot in slots if slot.info}))
+        return known if resumed is None else _of_run(reader, resumed, slots, known)
 
 
 def cases(
@@ -88,7 +94,7 @@ def cases(
     """Calibration first on devices that have none; a resumed run keeps to what it had planned."""
     from suite.plan import plan
 
-    calibrated = [slot.slot for slot in slots if slot.info and slot.info.uid in known.calibrations]
+    calibrated = [slot.slot for slot in slots if known.has_calibrated(slot)]
     planned = plan(config, slots, calibrated)
     if resumed is not None and len(planned) != resumed.planned:
         whole = plan(config, slots, ())
@@ -96,17 +102,13 @@ def cases(
     return planned
 
 
-def _calibrations(reader: "Reader", uids: set[str]) -> "dict[str, Calibration]":
-    """A device that lacks a figure is calibrated again."""
-    found = {uid: reader.calibration(uid) for uid in uids}
-    return {uid: calibration for uid, calibration in found.items() if None not in astuple(calibration)}
-
-
-def _of_run(reader: "Reader", resumed: "RunInfo", uids: Mapping[int, str], calibrations: "Mapping[str, Calibration]") -> Known:
+def _of_run(reader: "Reader", resumed: "RunInfo", slots: "Sequence[DeviceSlot]", known: Known) -> Known:
     rows = reader.results(resumed.run)
+    uids = {slot.slot: slot.info.uid for slot in slots if slot.info}
     strange = {row.device_slot for row in rows if row.job == "calibration" and uids.get(row.device_slot) != row.device_uid}
-    return Known(
-        calibrations,
-        frozenset((row.device_slot, row.case_key) for row in rows),
-        frozenset(slot for slot in strange & uids.keys() if uids[slot] not in calibrations),
+    return known._replace(
+        done=frozenset((row.device_slot, row.case_key) for row in rows),
+        recalibrate=frozenset(
+            slot.slot for slot in slots if slot.info and slot.slot in strange and not known.has_calibrated(slot)
+        ),
     )

@@ -12,6 +12,7 @@ from suite.commands.options import add_config_dir, add_json
 from suite.commands.output import json_array
 
 if TYPE_CHECKING:
+    from suite.hardware.spec import HardwareSpec
     from suite.planned import DeviceSlot, PlannedCase
     from suite.probe import ProbeResult
     from suite.rows import RunInfo
@@ -30,8 +31,9 @@ roofbench plan 'jobs.gemm.shapes=[512,4096x128256x4096]' --json
 roofbench plan resume=latest store.url=h200.db              what an interrupted run has left to do"""
 
 EXAMPLES_LEFT_OUT = 3  # workloads named before the rest is only counted
-# Which backend a sheet's maker means when `backend` does not say.
-BACKEND_OF_VENDOR = {"nvidia": "cuda", "amd": "rocm", "google": "xla"}
+# Which backend measures what a sheet's maker makes; ``cuda`` and ``rocm`` measure nobody else's.
+BACKEND_OF_VENDOR = {"NVIDIA": "cuda", "AMD": "rocm", "Google": "xla"}
+VENDOR_OF_BACKEND = {"cuda": "NVIDIA", "rocm": "AMD"}
 
 
 class Planned(NamedTuple):
@@ -149,10 +151,9 @@ def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
 
     spec = load(config.hardware or "", [Path(folder) for folder in config.hardware_folders])
     offered = candidates(config.backends)
-    fitting = BACKEND_OF_VENDOR.get(spec.vendor.lower(), "")
-    names = [fitting] if "auto" in config.backends and fitting in offered else list(offered)[:1]
+    name = _backend_for(spec, list(offered), "auto" in config.backends)
     info = DeviceInfo(
-        backend=names[0],
+        backend=name,
         index=0,
         name=spec.device_names[0] if spec.device_names else spec.name,
         uid="",
@@ -160,7 +161,28 @@ def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
         llc_bytes=spec.llc_bytes,
         max_clock_hz=spec.clocks.boost_hz.value,
     )
-    return (_slot(0, offered[names[0]], info if spec.memory_bytes else None),)
+    return (_slot(0, offered[name], info if spec.memory_bytes else None),)
+
+
+def _backend_for(spec: "HardwareSpec", offered: Sequence[str], is_auto: bool) -> str:
+    """The backend that measures this maker's devices; else the first that was named, where it may be meant for them."""
+    from suite.errors import UsageError
+
+    fitting = BACKEND_OF_VENDOR.get(spec.vendor, "")
+    if fitting in offered:
+        return fitting
+    if is_auto:
+        raise UsageError(
+            f"hardware={spec.id} is of {spec.vendor}, whose devices none of {', '.join(offered)} measures; "
+            f"`roofbench hardware {spec.id}` prints its figures, and backend=NAME plans for a backend of your own"
+        )
+    first = offered[0]
+    if first in VENDOR_OF_BACKEND:
+        raise UsageError(
+            f"backend={first} measures devices of {VENDOR_OF_BACKEND[first]}, and hardware={spec.id} is of {spec.vendor}; "
+            "leave one of them out"
+        )
+    return first
 
 
 def _slots_without_facts(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
@@ -212,11 +234,12 @@ def _not_built_lines(slots: "Sequence[DeviceSlot]") -> Iterator[str]:
 
 def time_line(config: "RunConfig", slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]") -> str:
     """``33 cases on cpu Two cores (8.6 GB): about 2 min 10 s``, and where ``max_time_s`` ends it before that."""
+    from suite.report.words import counted
     from suite.show.results import span
 
     devices = ", ".join(_device_words(slot) for slot in slots)
     total_s = _wall_s(slots, cases)
-    line = f"{len(cases)} cases on {devices}: about {span(total_s)}"
+    line = f"{counted(len(cases), 'case')} on {devices}: about {span(total_s)}"
     if config.max_time_s is not None and total_s > config.max_time_s:
         line += f", of which max_time_s={config.max_time_s:g} allows {span(config.max_time_s)} at a time"
     return line

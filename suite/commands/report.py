@@ -12,7 +12,7 @@ from suite.interrupts import leave, on_interrupt
 SUMMARY = "Write a report of one or more runs: a self-contained HTML page, or Markdown."
 DETAIL = """\
 The report holds the roofline, every result with its regime, how it was measured, the system, the resolved configuration and
-the command that runs it again. Host and user names, addresses and home paths are left out. The page needs no network."""
+the command that runs it again. Host and user names, addresses and folders are left out. The page needs no network."""
 EXAMPLES = """\
 roofbench report latest                              report.html of the latest run
 roofbench report latest --output h200.md             the same as Markdown

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from suite.commands.options import add_config_dir, store_option, store_override
 from suite.errors import UsageError
+from suite.interrupts import EXIT_INTERRUPTED, leave, on_interrupt
 
 if TYPE_CHECKING:
     from suite.commands.known import Known
@@ -28,7 +29,7 @@ experiment, store, launcher, hardware. Bad settings end the command before anyth
 A run can be interrupted and goes on with resume=RUN or resume=latest; what was finished is kept. -m makes one run for each
 combination of values given with commas, all in the same store; Hydra notes what it swept under ./multirun. --cfg and --info
 show what would be composed, as in any Hydra program; --cfg experiment prints it, or with resume=RUN a stored run's settings,
-as one experiment file that needs no other: what to hand on where a run was composed from a folder of your own."""
+as one experiment file: what to hand on where a run was composed from a folder of your own. It says what it cannot carry."""
 EXAMPLES = """\
 roofbench run                                                the quick experiment on the best device found
 roofbench run experiment=standard device=all                 every GPU of this node, each case on each
@@ -38,7 +39,6 @@ roofbench run resume=latest                                  go on with an inter
 roofbench run --cfg experiment resume=latest > again.yaml    the settings of the latest run, as a file"""
 
 EXIT_CASES_FAILED = 3
-EXIT_INTERRUPTED = 130
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,15 +88,17 @@ def _inspect(args: argparse.Namespace) -> int:
 
 def _print_experiment(args: argparse.Namespace) -> int:
     """What would be measured, or what a stored run was, as one file."""
-    from suite.again import experiment_file
     from suite.commands.known import stored_run
     from suite.config import compose, to_stored
+    from suite.experiment_file import experiment_file, missing_elsewhere
 
     config, what = compose(args.overrides, args.config_dir), "a run"
     if config.resume:
         config, info = stored_run(config, args.overrides)
         what = f"run {info.run}"
-    sys.stdout.write(experiment_file(to_stored(config), what))
+    stored = to_stored(config)
+    sys.stdout.write(experiment_file(stored, what))
+    sys.stderr.writelines(f"roofbench: not in this file: {clause}\n" for clause in missing_elsewhere(stored))
     return 0
 
 
@@ -129,7 +131,6 @@ def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
     from suite.commands.known import going_on, look
     from suite.commands.opening import Opening
     from suite.devices import resolve
-    from suite.interrupts import leave, on_interrupt
     from suite.locks import hold
     from suite.plan import plan
     from suite.sweep import devices, started
@@ -170,7 +171,7 @@ def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Seque
         config=ahead.resolved.config,
         slots=ahead.resolved.slots,
         cases=ahead.cases,
-        calibrations=ahead.known.calibrations,
+        figures=ahead.known.figures,
         argv=["roofbench", *sys.argv[1:]],
         overrides=overrides,
         resume=ahead.resumed.run if ahead.resumed else None,
@@ -204,6 +205,8 @@ def _show(finished: "SweepFinished", store: "Store") -> int:
     if finished.status != "complete":
         sys.stdout.write(f"{finished.status}: {finished.reason}\n")
         sys.stdout.write(f"to go on: roofbench run resume={finished.run}{store_override(store.path)}\n")
+    elif finished.by_signal:
+        sys.stdout.write("interrupted: every case of this run is stored\n")
     sys.stdout.write(f"a page to publish: roofbench report {finished.run}{store_option(store.path)}\n")
     if finished.by_signal:
         return EXIT_INTERRUPTED

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from suite.commands.opening import Opening
 from suite.commands.options import add_config_dir, add_json
 from suite.errors import UsageError
+from suite.interrupts import EXIT_INTERRUPTED, leave, on_interrupt
 
 if TYPE_CHECKING:
     from suite.locks import Locks
@@ -24,7 +25,7 @@ DETAIL = """\
 Measures twenty matrix products sized to the device (cold and warm, bound by arithmetic and by memory), the largest also in a
 burst, the cold ones with everything doubled that makes them cold, and all of them a second time: a few minutes. Each question
 ends ok, warn, FAIL or n/a (the device does not offer it) with one sentence. Raw results are stored as runs of the experiment
-selftest; the verdict with them, and the device's repeatability, which compare uses.
+selftest; the verdict with them, and how closely the device repeats itself.
 
 Takes backend, device, hardware, store.url and measure.* as run does; the cases themselves are fixed. The exit status is 3 when
 a question ends in FAIL."""
@@ -35,7 +36,6 @@ roofbench selftest --last                       the latest verdicts of this stor
 roofbench selftest --json store.url=node7.db    figures for programs"""
 
 EXIT_FINDING_FAILED = 3
-EXIT_INTERRUPTED = 130
 # The cases are always the same for a device, so that two selftests of it compare.
 FIXED = (
     "experiment", "job", "jobs", "oversize", "max_cases", "max_kernel_s", "max_time_s", "resume", "measure.regimes",
@@ -99,7 +99,6 @@ def _measured(config: "RunConfig", overrides: Sequence[str], as_json: bool) -> "
     Whatever can be refused is refused before there is a store: what cannot be planned, a held device, a worker that fails.
     """
     from suite.devices import resolve
-    from suite.interrupts import leave, on_interrupt
     from suite.locks import hold
     from suite.selftest.course import courses
     from suite.sweep import devices

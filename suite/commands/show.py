@@ -68,7 +68,7 @@ def _runs(reader: "Reader", as_json: bool) -> Iterable[str]:
 
 def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
     """Print a run as ``roofbench show`` does, and give its rows."""
-    from suite.again import own_folder_lines
+    from suite.experiment_file import own_folder_lines
     from suite.show.results import run_lines
     from suite.show.screen import screen_of
 
@@ -79,7 +79,7 @@ def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
 
 
 def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
-    from suite.again import own_folder_lines
+    from suite.experiment_file import own_folder_lines
     from suite.show.results import case_hint, run_lines
     from suite.show.screen import screen_of
 
@@ -101,7 +101,7 @@ def _case(reader: "Reader", detail: "ResultDetail", as_json: bool) -> Iterable[s
     from suite.show.screen import screen_of
 
     row = detail.row
-    ground = Ground.of(panel(reader, device_of(reader.devices(row.run), row), [row]))
+    ground = Ground.of(panel(reader, device_of(reader.devices(row.run), row), [row]), row)
     if as_json:
         return [json.dumps(detail_json(detail, ground), indent=2)]
     return detail_lines(detail, ground, screen_of(sys.stdout))

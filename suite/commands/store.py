@@ -89,6 +89,7 @@ def _date(text: str) -> datetime:
 
 
 def _merge(args: argparse.Namespace) -> Iterator[str]:
+    from suite.report.words import counted
     from suite.store.maintain import merge
     from suite.store.queries import Reader
 
@@ -96,13 +97,17 @@ def _merge(args: argparse.Namespace) -> Iterator[str]:
         with naming_store(AS_SOURCE):
             Reader.open(source).close()
         merged = merge(source, args.store)
-        present = f", {merged.results_present} were there already" if merged.results_present else ""
-        yield f"{source}: {merged.runs_added} runs and {merged.results_added} results copied{present}"
+        added = (counted(merged.runs_added, "run"), counted(merged.results_added, "result"))
+        judged = f"; {counted(merged.selftests_added, 'selftest')} copied" if merged.selftests_added else ""
+        were = "was" if merged.results_present == 1 else "were"
+        present = f", {merged.results_present} {were} there already" if merged.results_present else ""
+        yield f"{source}: {' and '.join(added)} copied{present}{judged}"
         yield from (f"  run {name} was being written; merge again when it has ended" for name in merged.live)
         yield from (f"  run {old} is {new} here: that name was taken" for old, new in merged.renamed.items())
 
 
 def _prune(args: argparse.Namespace) -> Iterator[str]:
+    from suite.report.words import counted
     from suite.store.maintain import prune
 
     if not args.runs and args.before is None:
@@ -110,7 +115,11 @@ def _prune(args: argparse.Namespace) -> Iterator[str]:
     pruned = prune(args.store, runs=args.runs, before=args.before, dry_run=args.dry_run)
     yield from (f"run {name}" for name in pruned.runs)
     done = "would be removed" if args.dry_run else "removed"
-    yield f"{len(pruned.runs)} runs with {pruned.results} results {done}"
+    yield f"{counted(len(pruned.runs), 'run')} with {counted(pruned.results, 'result')} {done}"
+    if pruned.selftests:
+        yield f"{counted(pruned.selftests, 'selftest')} {done}: of the runs behind the verdict none is left"
+    if pruned.noted:
+        yield f"{counted(pruned.noted, 'selftest')} kept: of the runs behind the verdict some are left"
     yield from (f"run {name} is being written and stays" for name in pruned.live)
 
 
@@ -122,9 +131,11 @@ def _vacuum(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _rebuild(args: argparse.Namespace) -> Iterator[str]:
+    from suite.report.words import counted
     from suite.store.maintain import rebuild
 
-    yield f"{args.store}: {rebuild(args.store, summarized, everything=args.everything)} results derived anew"
+    derived = rebuild(args.store, summarized, everything=args.everything)
+    yield f"{args.store}: {counted(derived, 'result')} derived anew"
 
 
 def summarized(stored: "Stored") -> "Summary | None":
@@ -148,6 +159,7 @@ def _upgrade(args: argparse.Namespace) -> Iterator[str]:
 
 
 def _check(args: argparse.Namespace) -> int:
+    from suite.report.words import counted
     from suite.store.maintain import check
 
     problems = check(args.store)
@@ -155,5 +167,5 @@ def _check(args: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps([problem._asdict() for problem in problems], indent=2) + "\n")
     else:
         sys.stdout.writelines(f"{problem.where}: {problem.what}\n" for problem in problems)
-        sys.stdout.write(f"{args.store}: {len(problems)} problems\n" if problems else f"{args.store} is whole\n")
+        sys.stdout.write(f"{args.store}: {counted(len(problems), 'problem')}\n" if problems else f"{args.store} is whole\n")
     return EXIT_BROKEN if problems else 0

@@ -4,9 +4,11 @@ Every figure carries its source and confidence.  A matched spec also holds what 
 outranks the sheet: clocks, caches, unit counts and memory.  The sheet outranks the device for peak rates.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from functools import cache
+from typing import Any, NamedTuple, Self
 
 from suite.hardware.codec import from_plain, to_plain
 from suite.hardware.figure import NOT_FOUND, Figure, Figures, Source
@@ -17,6 +19,43 @@ PIPES = ("fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "fp6", "fp4", "int8", "i
 RATES = ("fp64", "fp64_tensor", "fp32", "fp32_matrix", "tf32", "fp16_vector", *PIPES[3:])
 # A matrix product runs on the matrix unit wherever the device has one for the type.
 MATRIX_FIRST = {"fp64": ("fp64_tensor", "fp64"), "fp32": ("fp32_matrix", "fp32")}
+# Rates that a sheet has in ``peak_variants`` where they differ from the peak that stands in for them on the others: a GeForce
+# card adds fp16 products up in fp16 at twice the rate of its fp16 peak, which is for sums in fp32.
+VARIANTS = {"fp16_acc_fp16": "fp16"}
+_SEVERAL = re.compile(r"(?P<rate>\w+)x(?P<products>[1-9]\d*)")
+
+
+class Pipe(NamedTuple):
+    """What a pipe's name says: a rate of ``RATES`` or ``VARIANTS``, and how many products at that rate make one.
+
+    ``bf16x9`` multiplies at the rate of ``bf16``, nine times for each product: its peak is a ninth of it.
+    """
+
+    rate: str
+    products: int = 1
+
+    @property
+    def unit(self) -> str:
+        """The rate of ``RATES`` that it is, or that stands in for it."""
+        return VARIANTS.get(self.rate, self.rate)
+
+
+@cache
+def parse_pipe(name: str) -> Pipe:
+    """Read a pipe's name; ``ValueError`` for what is none."""
+    several = _SEVERAL.fullmatch(name)
+    pipe = Pipe(several["rate"], int(several["products"])) if several else Pipe(name)
+    if pipe.rate not in RATES and pipe.rate not in VARIANTS:
+        raise ValueError(f"'{name}' is no pipe; pipes are {', '.join((*RATES, *VARIANTS))}, or several products as in bf16x9")
+    return pipe
+
+
+def is_pipe(name: str | None) -> bool:
+    """Whether a name can be asked for a peak: a store of a newer version may have others."""
+    try:
+        return name is not None and bool(parse_pipe(name))
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +176,31 @@ class HardwareSpec:
     evidence: str = Evidence.DECLARED.value
 
     def peak_flop_s(self, pipe: str) -> float | None:
-        """Dense rate of matrix products on ``pipe``, FLOP/s (operations for integers); ``None`` where none is declared."""
-        return self.peaks.get(self._rate(pipe), NOT_FOUND).value
+        """Dense rate of matrix products on ``pipe``, FLOP/s (operations for integers); ``None`` where none is declared.
+
+        Of a pipe of several products (``bf16x9``) the rate of what they make.
+        """
+        rate, products = parse_pipe(pipe)
+        peak = self.peak_variants.get(rate, NOT_FOUND).value if rate in VARIANTS else None
+        if peak is None:
+            peak = self.peaks.get(self._entry(rate), NOT_FOUND).value
+        return None if peak is None else peak / products
 
     def flop_per_clock(self, pipe: str) -> float | None:
-        """Operations per clock of the whole device on ``pipe``; ``None`` without a unit count or a rate per unit."""
-        rate = self.ops_per_clock.get(self._rate(pipe), NOT_FOUND).value
-        return None if rate is None or self.units.value is None else self.units.value * rate
+        """Operations per clock of the whole device on ``pipe``; ``None`` without a unit count or a rate per unit.
+
+        Of a variant that the sheet lists, as many times the operations of its unit as its peak is of the unit's.
+        """
+        rate, products = parse_pipe(pipe)
+        per_unit, times = self.ops_per_clock.get(self._entry(rate), NOT_FOUND).value, self._times_entry(rate)
+        if per_unit is None or times is None or self.units.value is None:
+            return None
+        return self.units.value * per_unit * times / products
+
+    def lists(self, pipe: str) -> bool:
+        """Whether the rate of ``pipe`` is its own here, and not another one that stands in for it."""
+        rate = parse_pipe(pipe).rate
+        return rate not in VARIANTS or self.peak_variants.get(rate, NOT_FOUND).value is not None
 
     def boost_flop_s(self, pipe: str, clock_hz: float) -> float | None:
         """The rate of ``pipe`` if every unit ran at ``clock_hz``, FLOP/s."""
@@ -185,13 +242,18 @@ class HardwareSpec:
         spec: Self = from_plain(cls, data)
         return spec
 
-    def _rate(self, pipe: str) -> str:
-        """The entry of ``peaks`` and ``ops_per_clock`` that a matrix product in ``pipe`` runs on."""
-        if pipe not in RATES:
-            raise ValueError(f"'{pipe}' is no pipe; pipes are {', '.join(RATES)}")
-        options = MATRIX_FIRST.get(pipe)
+    def _times_entry(self, rate: str) -> float | None:
+        """How many times its entry a rate is: 1 but for a variant that the sheet lists."""
+        if rate not in VARIANTS or not self.lists(rate):
+            return 1.0
+        variant, peak = self.peak_flop_s(rate), self.peak_flop_s(VARIANTS[rate])
+        return variant / peak if variant and peak else None
+
+    def _entry(self, rate: str) -> str:
+        """The entry of ``peaks`` and ``ops_per_clock`` that a matrix product at a rate runs on."""
+        options = MATRIX_FIRST.get(rate)
         if options is None:
-            return pipe
+            return VARIANTS.get(rate, rate)
         known = (rate for table in (self.peaks, self.ops_per_clock) for rate in options if table.get(rate, NOT_FOUND).value)
         return next(known, options[-1])
 

@@ -13,6 +13,7 @@ from suite.work import Footprint, Work
 
 ACCELERATOR_BYTES = 4 * 2**30
 CACHE_MULTIPLE = 8  # of a CPU's last-level cache: enough that what stays cached between passes is under an eighth
+MIDDLING_CPU_LLC_BYTES = 32 * 2**20  # where a CPU does not say: up to eight times as much, something is still read from memory
 LARGEST_MEMORY_SHARE = 0.25
 
 # How many operands of the working set each operation reads or writes, and the floating-point operations per element.
@@ -69,7 +70,7 @@ class CalibrationJob:
 
 def working_set_bytes(memory_bytes: int, llc_bytes: int | None, is_cpu: bool) -> int:
     """The size to calibrate at: 4 GiB, or on a CPU 8x the last-level cache; at most a quarter of memory."""
-    wanted = CACHE_MULTIPLE * (llc_bytes or 32 * 2**20) if is_cpu else ACCELERATOR_BYTES
+    wanted = CACHE_MULTIPLE * (llc_bytes or MIDDLING_CPU_LLC_BYTES) if is_cpu else ACCELERATOR_BYTES
     largest = int(memory_bytes * LARGEST_MEMORY_SHARE)
     return (min(wanted, largest) if largest else wanted) // 4096 * 4096
 

@@ -3,24 +3,56 @@
 What they ask of a machine is NVIDIA's figure for cuBLAS, which alone offers them.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from suite.work import Work
 
 NATIVE = "none"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 
 class Emulation(NamedTuple):
-    """``format`` is what is computed, ``pipe`` the peak of the unit that multiplies."""
+    """``format`` is what is computed, ``unit`` the peak of the unit that multiplies, ``products`` its products for each."""
 
     format: str
-    pipe: str
+    unit: str
+    products: int
+
+    @property
+    def pipe(self) -> str:
+        """The peak that applies to what is computed: the unit's over the number of products."""
+        return f"{self.unit}x{self.products}"
 
 
-EMULATIONS = {"bf16x9": Emulation("fp32", "bf16"), "int8": Emulation("fp64", "int8")}
-
-# cuBLAS takes up to 79 mantissa bits to keep the accuracy of fp64 (its default), in slices of 8 with a common sign bit.
+# cuBLAS cuts fp64 into slices of 8 bits with a common sign bit, and takes as many mantissa bits as keep the accuracy of fp64:
+# not under its own 53, and up to 79, beyond which it multiplies in fp64 (cuBLAS documentation, "Fixed-Point").
+FP64_BITS = 53
 MANTISSA_BITS = 79
-SLICES = -(-(MANTISSA_BITS + 1) // 8)
+
+
+def slices(mantissa_bits: int) -> int:
+    """How many slices hold so many mantissa bits ("Representation and Mappings" there)."""
+    return -(-(mantissa_bits + 1) // 8)
+
+
+def slice_products(mantissa_bits: int) -> int:
+    """Products of slices for one product of fp64: 28 at 53 to 55 bits, 55 at 72 to 79.
+
+    The pairs of slices whose product reaches the bits that are kept, s (s + 1) / 2 of s (Ootomo, Ozaki and Yokota 2024,
+    "DGEMM on integer matrix multiplication unit", the scheme that cuBLAS says it follows).
+    """
+    count = slices(mantissa_bits)
+    return count * (count + 1) // 2
+
+
+# fp32 is the sum of three bf16 (cuBLAS documentation, "BF16x9").  Of int8 the least that a product of fp64 takes, by which
+# it is planned; how many it took is read back.
+EMULATIONS = {"bf16x9": Emulation("fp32", "bf16", 9), "int8": Emulation("fp64", "int8", slice_products(FP64_BITS))}
+RETAINED_BITS = "retained_mantissa_bits"  # in the description of a kernel
+
+SLICES = slices(MANTISSA_BITS)
 BF16X9_WORKSPACE_BYTES = 32 * MIB  # what torch gives cuBLAS on the devices that have the mode
 
 
@@ -37,6 +69,15 @@ def workspace_bytes(name: str, m: int, n: int, k: int) -> int:
     sums = min(4 * rows * columns * SLICES, 4 * GIB) * -(-k // 8192)
     search = 4 * ((m + n) * -(-k // 64) + m * n)
     return max(slices + sums, search) * 5 // 4 + 128 * MIB
+
+
+def as_executed(work: Work, description: Mapping[str, Any]) -> Work:
+    """The work with as many products as a kernel says that it took, where it was planned with the least."""
+    bits = description.get(RETAINED_BITS)
+    planned = EMULATIONS["int8"]
+    if work.pipe != planned.pipe or type(bits) is not int or bits <= 0:
+        return work
+    return replace(work, pipe=planned._replace(products=slice_products(bits)).pipe)
 
 
 def _padded(size: int, multiple: int) -> int:

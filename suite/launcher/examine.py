@@ -56,6 +56,8 @@ def _sample_flaws(samples: SampleSet) -> Iterator[str]:
     for name, least in (("launches", 1), ("count", len(samples.durations_ns)), ("stride", 1), ("sum_ns", 0), ("min_ns", 0)):
         if not _count(getattr(samples, name), least):
             yield f"{name} of its samples is {getattr(samples, name)!r}"
+    if samples.median_ns is not None and not (_number(samples.median_ns) and samples.min_ns <= samples.median_ns):
+        yield f"median_ns of its samples is {samples.median_ns!r}"
     if not isinstance(samples.method, str) or not _number(samples.resolution_s) or not _json(samples.details):
         yield "its samples name no method, no finite resolution or no details"
     if not all(_count(boundary, 0) for boundary in samples.boundaries):

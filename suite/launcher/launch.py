@@ -53,11 +53,13 @@ class Launcher:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        self._halt()
-        for lane in self._lanes:
-            lane.close()
         assert self._reaper is not None
-        self._reaper.close()
+        try:
+            self._halt()
+            for lane in self._lanes:
+                lane.close()
+        finally:  # a signal may end the waiting: what is left is killed by its mark
+            self._reaper.close()
 
     def start(self) -> dict[int, Ready | Death]:
         """Start a worker on every slot, side by side, and wait for them; where none can be started, say why."""

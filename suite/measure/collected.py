@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from suite.backend import Sampler
 from suite.measure.samples import thin
+from suite.measure.statistics import median
 from suite.measure.timeline import joined_spans
 from suite.measurement import SampleSet, Span
 
@@ -64,6 +65,7 @@ class Collected:
             count=len(durations),
             sum_ns=sum(durations),
             min_ns=min(durations),
+            median_ns=median(durations),
             stride=stride,
             boundaries=_boundaries(self.batches, stride),
             details=dict(sampler.details),

@@ -9,7 +9,7 @@ from suite.settings import MeasureSettings
 from suite.work import Footprint
 
 COLD_ROTATION = 3  # rotating inputs must cover this many times the last-level cache before one is used again
-UNKNOWN_LLC_BYTES = 256 * 2**20  # the largest cache of an accelerator in the table
+UNKNOWN_LLC_BYTES = 256 * 2**20  # what displaces any cache: the largest of an accelerator in the table
 SETS_AT_MOST = 4096  # a captured graph has a node for each set; beyond this, capture takes longer than it tells
 BRIEF_SHARE = 0.5  # of a steady window: what a later round needs to bring back its own load after another kernel's turn
 ENERGY_SPARE_S = 0.1  # one step of the counter: no window is then a hair under what its steps need

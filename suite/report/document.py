@@ -11,7 +11,7 @@ from suite.outcome import Evidence
 from suite.report.cases import case_data
 from suite.report.floors import Ground
 from suite.report.headlines import Headline, headlines
-from suite.report.panels import Source, each_once, panel
+from suite.report.panels import Panel, Source, each_once, panel
 from suite.report.privacy import Scrubber, without_place_overrides, without_places
 from suite.report.reproduce import Command, rerun_command
 from suite.report.roofs import RoofSet
@@ -116,7 +116,7 @@ def _device(
     own = [row for row in rows if (row.device_slot, row.device_uid) == (device.slot, device.info.uid)]
     found = panel(reader, device, own)
     pipes = tuple(sorted({row.pipe for row in own if row.pipe}))
-    cases, unreadable = _cases(reader, own, Ground.of(found)) if with_cases else ({}, 0)
+    cases, unreadable = _cases(reader, own, found) if with_cases else ({}, 0)
     return DeviceReport(
         label=f"{device.info.name} (slot {device.slot})" if several else device.info.name,
         rows=found.rows,
@@ -124,27 +124,27 @@ def _device(
         headlines=headlines(own),
         system=(
             device_group(device.info, found.spec, device.match_reason),
-            ceilings_group(found.spec, pipes, found.calibration),
+            ceilings_group(found.spec, pipes, found.calibrations.latest),
         ),
         cases=cases,
         unreadable=unreadable,
     )
 
 
-def _cases(reader: MeasurementSource, rows: Sequence[ResultRow], ground: Ground) -> tuple[dict[int, dict[str, Any]], int]:
+def _cases(reader: MeasurementSource, rows: Sequence[ResultRow], found: Panel) -> tuple[dict[int, dict[str, Any]], int]:
     """The cases that can be shown over time, and how many timed ones the store is damaged at: the rest is published."""
-    found, unreadable = {}, 0
+    cases, unreadable = {}, 0
     for row in rows:
         if row.p50_s is None:
             continue
         try:
-            case = case_data(row, reader.measurement(row.result_id), ground)
+            case = case_data(row, reader.measurement(row.result_id), Ground.of(found, row))
         except StoreUnusable:
             unreadable += 1
             continue
         if case is not None:
-            found[row.result_id] = case
-    return found, unreadable
+            cases[row.result_id] = case
+    return cases, unreadable
 
 
 def _clean(row: ResultRow, scrubber: Scrubber) -> ResultRow:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from suite.case import Regime
-from suite.hardware.spec import RATES
+from suite.hardware.spec import VARIANTS, is_pipe, parse_pipe
 from suite.outcome import Bound
 from suite.report.panels import Panel
 from suite.report.words import rate_unit, si
@@ -14,14 +14,14 @@ from suite.work import Work
 
 
 class Ground(NamedTuple):
-    """What the results of one device are held against."""
+    """What one result is held against: the calibration is the one that stood when it finished, as its bound is by it."""
 
     ceilings: Ceilings
     calibration: Calibration
 
     @classmethod
-    def of(cls, panel: Panel) -> "Ground":
-        return cls(Ceilings(panel.device.info, panel.spec), panel.calibration)
+    def of(cls, panel: Panel, row: ResultRow) -> "Ground":
+        return cls(Ceilings(panel.device.info, panel.spec), panel.calibrations.at(row.finished_at))
 
 
 class Floor(NamedTuple):
@@ -77,10 +77,10 @@ def _compute(row: ResultRow, ground: Ground) -> Iterator[Floor]:
         yield Floor("compute", None, f"no {row.pipe or 'arithmetic'} peak is known for this device", False)
     if peak is not None:
         kind = "derived" if ceilings.spec and ceilings.spec.derived else "spec sheet"
-        yield Floor("compute", by_sheet, f"{_rate(peak, row)}, {row.pipe} {kind}", bound and at_clock is None)
+        yield Floor("compute", by_sheet, f"{_rate(peak, row)}, {_peak(row, ground)} {kind}", bound and at_clock is None)
     if at_clock is not None:
         then, _ = floors_s(work, _regime(row), ceilings, ground.calibration, row.clock_hz)
-        basis = f"{_rate(at_clock, row)}, {row.pipe} at the measured {si(row.clock_hz, 'Hz')}"
+        basis = f"{_rate(at_clock, row)}, {_peak(row, ground)} at the measured {si(row.clock_hz, 'Hz')}"
         yield Floor("compute at clock", then, basis, bound)
 
 
@@ -100,13 +100,20 @@ def _memory(row: ResultRow, ground: Ground) -> Floor:
 
 def _launch(row: ResultRow, calibration: Calibration) -> Floor:
     time_s = calibration.empty_s(row.dispatch)
-    basis = f"an empty kernel, dispatch {row.dispatch}" if time_s else "no empty kernel was measured on this device"
+    basis = f"an empty kernel, dispatch {row.dispatch}" if time_s else "no empty kernel was measured here by then"
     return Floor("launch", time_s, basis, row.bound == Bound.LAUNCH)
 
 
 def _work(row: ResultRow) -> Work:
     """A pipe that no sheet knows (the store may be a newer version's) has no peak."""
-    return Work(row.flops, row.compulsory_bytes, row.pipe if row.pipe in RATES else None)
+    return Work(row.flops, row.compulsory_bytes, row.pipe if is_pipe(row.pipe) else None)
+
+
+def _peak(row: ResultRow, ground: Ground) -> str:
+    """The name of the peak, and of the one that stands in for it where the sheet does not list it."""
+    pipe, spec = row.pipe or "", ground.ceilings.spec
+    rate = parse_pipe(pipe).rate
+    return pipe if spec is None or spec.lists(pipe) else f"{VARIANTS[rate]} in place of {pipe}"
 
 
 def _regime(row: ResultRow) -> Regime:

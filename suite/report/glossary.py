@@ -53,6 +53,12 @@ GLOSSARY = (
         "Low-precision inputs are converted first, so that the rate is not that of the format in hardware.",
     ),
     Term(
+        "bf16x9, int8x28",
+        "fp32 or fp64 by so many bf16 or int8 products for each: floors and fractions are of the peak over that number",
+        "Rates count the operations asked for, not those of the products. cuBLAS takes nine for fp32, and for fp64 from 28 to "
+        "55 by the bits that the data need.",
+    ),
+    Term(
         "memory",
         "as the runtime shows it, in units of 2^30 bytes (GiB)",
         "That can be more than the capacity on a spec sheet: makers write GB for the same units, and a table in GB of 10^9 "

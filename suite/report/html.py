@@ -14,7 +14,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from suite.outcome import Outcome
-from suite.report.cases import POINTS
+from suite.report.cases import DIGITS, POINTS
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.figures import CHART_CONFIG, roofline_figure
 from suite.report.glossary import GLOSSARY
@@ -156,9 +156,9 @@ def _figure_data(index: int, device: DeviceReport) -> Html:
 
 
 def _cases(devices: Sequence[DeviceReport]) -> dict[str, Any]:
-    """Every case that can be opened, by its result's id, and the colours of both themes."""
+    """Every case that can be opened, by its result's id, how its series are packed, and the colours of both themes."""
     cases = {str(number): case for device in devices for number, case in device.cases.items()}
-    return {"cases": cases, "themes": {name: ink._asdict() for name, ink in INKS.items()}}
+    return {"cases": cases, "digits": DIGITS, "points": POINTS, "themes": {name: ink._asdict() for name, ink in INKS.items()}}
 
 
 def _theme(figure: go.Figure) -> dict[str, Any]:
@@ -211,9 +211,7 @@ def _again(run: RunReport) -> Html:
         tag("p", f"In a clone of {version}, with the package installed:"),
         tag("div", tag("pre", tag("code", command.line), tabindex=0), copy, class_="command"),
         *(tag("p", f"Note: {caution}.", class_="small") for caution in command.cautions),
-        tag(
-            "details", tag("summary", "Every setting, as a file"), tag("pre", tag("code", command.file), tabindex=0), open=True
-        ),
+        tag("details", tag("summary", "The settings, as a file"), tag("pre", tag("code", command.file), tabindex=0), open=True),
     )
 
 

@@ -85,7 +85,7 @@ def _again(run: RunReport) -> Iterator[str]:
     yield _text(f"In a clone of roofbench {run.info.version}, {commit}, with the package installed:")
     yield _fenced(run.command.line, "sh")
     yield from (_text(f"Note: {caution}.") for caution in run.command.cautions)
-    yield "Every setting:"
+    yield "The settings, as a file:"
     yield _fenced(run.command.file.rstrip(), "yaml")
 
 

@@ -9,7 +9,7 @@ from suite.hardware.spec import HardwareSpec
 from suite.outcome import Evidence
 from suite.report.roofs import EmpiricalKey, RoofSet, roof_set
 from suite.report.sheets import sheet_of
-from suite.rows import Calibration, DeviceRow, ResultRow, RunInfo
+from suite.rows import CalibrationHistory, DeviceRow, ResultRow, RunInfo
 
 if TYPE_CHECKING:  # the store's room imports SQLAlchemy
     from suite.store.roofs import RoofKey
@@ -28,19 +28,19 @@ class Source(Protocol):
 
     def environment(self, run: str) -> Mapping[str, Mapping[str, Fact]]: ...
 
-    def calibration(self, device_uid: str, evidence: Evidence) -> Calibration: ...
+    def calibrations(self, device_uid: str, backend: str, evidence: Evidence) -> CalibrationHistory: ...
 
     def empirical_roofs(self, evidence: Evidence) -> "Mapping[RoofKey, float]": ...
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A device, its results, its spec sheet (``None`` where none was matched), its calibration and its roofs."""
+    """A device, its results, its spec sheet (``None`` where none was matched), its calibrations and its roofs."""
 
     device: DeviceRow
     rows: tuple[ResultRow, ...]
     spec: HardwareSpec | None
-    calibration: Calibration
+    calibrations: CalibrationHistory
     roofs: RoofSet
 
 
@@ -48,9 +48,9 @@ def panel(reader: Source, device: DeviceRow, rows: Sequence[ResultRow]) -> Panel
     """Put ``rows``, all of them results of ``device``, under the roofs that belong to them."""
     evidence = evidence_of(rows)
     spec = sheet_of(device)
-    calibration = reader.calibration(device.info.uid, evidence)
+    calibrations = reader.calibrations(device.info.uid, device.info.backend, evidence)
     best = _best_of(reader.empirical_roofs(evidence), device.info.uid)
-    return Panel(device, tuple(rows), spec, calibration, roof_set(rows, spec, calibration, best))
+    return Panel(device, tuple(rows), spec, calibrations, roof_set(rows, spec, calibrations.latest, best))
 
 
 def each_once(devices: Iterable[DeviceRow]) -> tuple[DeviceRow, ...]:

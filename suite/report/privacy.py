@@ -1,4 +1,4 @@
-"""What a published report leaves out: host and user names, addresses, home paths, where the store was.
+"""What a published report leaves out: host and user names, addresses, folders, where the store was.
 
 The store keeps them for its owner; a report is for strangers.
 """
@@ -19,15 +19,21 @@ PRIVATE_FACTS = frozenset(
     }
 )
 LEFT_OUT = "left out of published reports"
-_PLACES = frozenset({"store", "resume"})  # settings that say where results go, not what is measured
+# Settings that say where something lies on the machine, not what is measured.
+_PLACES = frozenset({"store", "resume", "hardware_folders"})
 _HOME = re.compile(r"(?:/(?:home|Users)/[^/\s'\":,;]+|/root|[A-Za-z]:\\Users\\[^\\\s'\":,;]+)(?![\w.-])")
+# Folders of one machine, whoever's they are; those that every system has say nothing of it and explain an error.
+_EVERYWHERE = "usr|opt|lib|lib32|lib64|bin|sbin|etc|proc|sys|dev|run"
+_PART = r"[^/\s'\":,;=<>()\[\]{}]+"
+_FOLDERS = re.compile(rf"(?:(?<=file://)|(?<=sqlite:///)|(?<![\w/.~<>-]))/(?!(?:{_EVERYWHERE})/)(?:{_PART}/)+")
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
 _UUID = re.compile(r"\b(?:GPU|MIG)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _COLONS = re.compile(r"(?<![\w:])[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}(?![\w:])")  # an IPv6 address, or a time of day
 _MAC = re.compile(r"\b(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\b")
 # Private networks only: a four-part version of a driver reads like a public address.
 _IPV4 = re.compile(r"\b(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01])|169\.254)(?:\.\d{1,3}){2,3}\b(?!\.\d)")
-MASKS = ((_HOME, "~"), (_CREDENTIALS, ""), (_MAC, "<address>"), (_UUID, "<device>"), (_IPV4, "<address>"))
+_ADDRESSES = ((_MAC, "<address>"), (_UUID, "<device>"), (_IPV4, "<address>"))
+MASKS = ((_HOME, "~"), (_FOLDERS, "<folder>/"), (_CREDENTIALS, ""), *_ADDRESSES)
 _SHORTEST_NAME = 3  # shorter host or user names would match inside ordinary words
 
 
@@ -46,7 +52,7 @@ class Scrubber:
         return cls(tuple(sorted(plain, key=len, reverse=True)))
 
     def text(self, text: str) -> str:
-        """``text`` without private names, home paths, hardware addresses and credentials in URLs; valid Unicode."""
+        """``text`` without private names, folders, hardware addresses and credentials in URLs; valid Unicode."""
         text = text.encode("utf-8", "replace").decode()
         for name in self.names:
             text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "<name>", text)
@@ -88,13 +94,13 @@ def is_private(name: str) -> bool:
 
 
 def is_place(override: str) -> bool:
-    """Whether a command-line override says where results go, which the command in a report must not repeat."""
+    """Whether an override says where something lies on the machine, or how Hydra launched it: a report's command is without."""
     key = override.lstrip("+~").split("=", 1)[0]
-    return key.split(".", 1)[0].split("@", 1)[0] in _PLACES or key.startswith("hydra.")
+    return key.split(".", 1)[0].split("@", 1)[0] in _PLACES or key.startswith(("hydra.", "hydra/"))
 
 
 def without_places(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The resolved configuration without the settings that say where results go."""
+    """The resolved configuration without the settings that say where something lies on the machine."""
     return {name: value for name, value in config.items() if name not in _PLACES}
 
 

@@ -3,7 +3,7 @@
 import shlex
 from typing import NamedTuple
 
-from suite.again import COMMAND, PLACE, experiment_file, missing_elsewhere, own_folder
+from suite.experiment_file import COMMAND, PLACE, experiment_file, missing_elsewhere, own_folder
 from suite.report.privacy import Scrubber, without_place_overrides
 from suite.rows import RunInfo
 
@@ -28,14 +28,14 @@ def rerun_command(info: RunInfo, scrubber: Scrubber) -> Command:
     kept = [scrubber.text(override) for override in given]
     line = COMMAND if needed else shlex.join(["roofbench", "run", *kept])
     masked = file != experiment_file(info.config, what) if needed else tuple(kept) != given
-    return Command(line, tuple(_cautions(info, needed, masked)), file, needed)
+    return Command(line, tuple(_cautions(info, scrubber, needed, masked)), file, needed)
 
 
-def _cautions(info: RunInfo, needs_file: bool, masked: bool) -> list[str]:
+def _cautions(info: RunInfo, scrubber: Scrubber, needs_file: bool, masked: bool) -> list[str]:
     found = (
         ("the working tree had changes that are not in the commit", bool(info.dirty)),
         (f"the run read a configuration folder of its own; save the settings below as {PLACE} first", needs_file),
         ("a setting held a private name or path, which is masked here", masked),
         (f"the run is {info.status}: {info.finished} of {info.planned} planned cases have a result", info.status != "complete"),
     )
-    return [*(text for text, holds in found if holds), *missing_elsewhere(info.config)]
+    return [*(text for text, holds in found if holds), *missing_elsewhere(scrubber.json(info.config))]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from suite.hardware.spec import RATES, HardwareSpec
+from suite.hardware.spec import HardwareSpec, is_pipe
 from suite.outcome import Outcome
 from suite.report.words import rate_unit, si
 from suite.roofline import ridge_point, roof
@@ -71,7 +71,7 @@ def drawable(row: ResultRow) -> bool:
 
 def declared_peak_flop_s(spec: HardwareSpec | None, pipe: str) -> float | None:
     """The sheet's peak, also asked for pipes that no sheet knows (a store may come from a newer version)."""
-    return spec.peak_flop_s(pipe) if spec is not None and pipe in RATES else None
+    return spec.peak_flop_s(pipe) if spec is not None and is_pipe(pipe) else None
 
 
 def roof_set(

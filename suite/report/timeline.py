@@ -11,8 +11,7 @@ from suite.measure.timeline import sample_times_s
 from suite.measurement import Measurement
 from suite.report.timeaxis import TimeAxis, time_axis
 from suite.roofline import POWER_CAP_SHARE, POWER_CAPS, launch_times_s
-
-THROTTLE = "throttle."
+from suite.telemetry import THROTTLE_PREFIX
 
 
 class Track(NamedTuple):
@@ -121,10 +120,10 @@ def _track(channels: Mapping[str, Channel], name: str) -> Track | None:
     if not pairs:
         return None
     times_s, values = zip(*pairs, strict=True)
-    return Track(name.removeprefix(THROTTLE), channel.unit, times_s, values, backward=name == "device_clock")
+    return Track(name.removeprefix(THROTTLE_PREFIX), channel.unit, times_s, values, backward=name == "device_clock")
 
 
 def _throttle(channels: Mapping[str, Channel]) -> Iterator[Track]:
     for name in channels:
-        if name.startswith(THROTTLE) and (found := _track(channels, name)):
+        if name.startswith(THROTTLE_PREFIX) and (found := _track(channels, name)):
             yield found

@@ -1,5 +1,6 @@
 """Numbers and rows as people read them: SI prefixes, percent, one-line names, the marks beside a result."""
 
+import re
 from datetime import datetime
 
 from suite.case import Workload, items, shape_label
@@ -10,7 +11,7 @@ UNKNOWN = "n/a"
 NOT_RESOLVED = "not resolved"  # instead of a half width above the median itself, which says nothing more
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
-_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def si(value: float | None, unit: str) -> str:
@@ -22,15 +23,15 @@ def si(value: float | None, unit: str) -> str:
 
 
 def rate_unit(*names: str) -> str:
-    """``OP/s`` where only integer formats or pipes are meant, else ``FLOP/s``."""
-    return "OP/s" if names and all(name.startswith("int") for name in names) else "FLOP/s"
+    """``OP/s`` where only integer formats or pipes are meant, else ``FLOP/s``: of ``int8x28`` too, which computes fp64."""
+    return "OP/s" if names and all(re.fullmatch(r"int\d+", name) for name in names) else "FLOP/s"
 
 
 def duration(seconds: float | None) -> str:
     """Four significant digits in the largest unit that keeps the figure at or above 1: ``1.632 ms``."""
     if seconds is None:
         return UNKNOWN
-    scale, unit = next(((s, u) for s, u in _TIMES if abs(seconds) >= s * 0.99995), _TIMES[-1])
+    scale, unit = next(((s, u) for s, u in TIMES if abs(seconds) >= s * 0.99995), TIMES[-1])
     return f"{_digits(seconds / scale, 4)} {unit}"
 
 

@@ -9,11 +9,11 @@ from suite import __version__
 from suite.events import CaseFinished, Event, SweepFinished, SweepStarted
 from suite.hardware.spec import HardwareSpec
 from suite.roofline import Ceilings
-from suite.rows import Calibration, DeviceRow
+from suite.rows import BaseFigures, BaseKey, DeviceRow
 from suite.selftest.course import Course, Pass
 from suite.selftest.judge import judge
 from suite.selftest.record import Selftest
-from suite.selftest.taken import Passes, Taken, calibration
+from suite.selftest.taken import Passes, Taken, base_figures
 from suite.sweep import Sweep, Watch, started
 from suite.sweep import carry_out as run_pass
 
@@ -70,41 +70,45 @@ def carry_out(course: Course, request: Request, progress: Progress) -> list[Self
     Raises what ``suite.sweep`` raises, and ``KeyboardInterrupt`` when a signal ends a pass: then nothing is judged.
     """
     runs: dict[str, str] = {}
-    known: dict[str, Calibration] = {}
+    known: BaseFigures = {}
     for number, each in enumerate(course.passes, start=1):
         request.announce(f"pass {number} of {len(course.passes)}: {each.title}")
         runs[each.name] = _measure(course, each, known, request, progress)
-        known = known or _calibrations(request.store(), runs[each.name])
+        known = known or _base_figures(request.store(), runs[each.name])
     selftests = _judged(course, runs, request.store())
     for selftest in selftests:
         request.store().record_selftest(selftest)
     return selftests
 
 
-def _measure(course: Course, each: Pass, known: Mapping[str, Calibration], request: Request, progress: Progress) -> str:
+def _measure(course: Course, each: Pass, known: BaseFigures, request: Request, progress: Progress) -> str:
     own = [text for text in request.overrides if text.lstrip("+~").partition("=")[0] not in REPLACED]
     whole = Sweep(
         config=each.config,
         slots=course.slots,
         cases=each.cases,
-        calibrations=known,
+        figures=known,
         argv=request.argv,
         overrides=[*own, *each.overrides],
     )
     with started(each.config, course.slots, request.locks) as workers, request.display() as watch:
         finished = run_pass(whole, workers, request.store(), progress.through(watch))
-    if finished.status != "complete":
+    if finished.by_signal or finished.status != "complete":
         raise KeyboardInterrupt(finished.reason)
     return finished.run
 
 
-def _calibrations(store: "Store", run: str) -> dict[str, Calibration]:
-    """What the first pass found, by device uid: it bounds the cases of the others."""
+def _base_figures(store: "Store", run: str) -> BaseFigures:
+    """What the first pass found: it bounds the cases of the others."""
     from suite.store.queries import Reader
 
     with Reader.open(str(store.path)) as reader:
         devices = reader.devices(run)
-        return {device.info.uid: calibration(_taken(reader, run, device.slot)) for device in devices}
+        return {
+            BaseKey(device.info.uid, device.info.backend, name): value
+            for device in devices
+            for name, value in base_figures(_taken(reader, run, device.slot)).items()
+        }
 
 
 def _judged(course: Course, runs: Mapping[str, str], store: "Store") -> list[Selftest]:

@@ -3,14 +3,17 @@
 import math
 from typing import NamedTuple
 
-from suite.jobs.gemm import FORMATS
-from suite.roofline import Ceilings
+from suite.case import Workload, items
+from suite.jobs.gemm import FORMATS, GemmJob
+from suite.plan import COLD
+from suite.roofline import Ceilings, floors_s
+from suite.rows import Calibration
 
 FEW_ROWS = 16  # far under every ridge point, and what 8-bit products still accept
 LONGEST_S = 0.02  # a launch at the device's peak: twenty samples then stay under a second, flushes included
 SIDES = (8192, 4096, 2048, 1024, 512)
 UNKNOWN_SIDE = 2048
-UNKNOWN_LLC_BYTES = 32 * 2**20
+MIDDLING_LLC_BYTES = 32 * 2**20  # to size by where none is known: a wrong guess makes a case tell less, not wrong
 STEP = 256  # sides are multiples of it, so that no library pads
 IN_CACHE = 0.5  # of the last-level cache: what a product's weights may take to be found there again
 BEYOND_CACHE = 4
@@ -36,7 +39,7 @@ def products(limits: Ceilings) -> Products:
     formats = _formats(limits)
     side = _largest_side(limits, formats)
     widest = max(FORMATS[name].input_bytes for name in formats)
-    llc_bytes = limits.llc_bytes or UNKNOWN_LLC_BYTES
+    llc_bytes = limits.llc_bytes or MIDDLING_LLC_BYTES
     squares = [f"{each}x{each}x{each}" for each in (side, side // 2, side // 4)]
     weights = [_side_of(share * llc_bytes / widest) for share in (IN_CACHE, BEYOND_CACHE)]
     return Products(formats, (*squares, *(f"{FEW_ROWS}x{each}x{each}" for each in weights)))
@@ -55,10 +58,18 @@ def _formats(limits: Ceilings) -> tuple[str, str]:
 
 
 def _largest_side(limits: Ceilings, formats: tuple[str, ...]) -> int:
-    peaks = [peak for name in formats if (peak := _peak(limits, name))]
-    if not peaks:
+    known = [name for name in formats if _compute_s(limits, name, SIDES[-1])]
+    if not known:
         return UNKNOWN_SIDE
-    return next((side for side in SIDES if 2 * side**3 / min(peaks) <= LONGEST_S), SIDES[-1])
+    fitting = (side for side in SIDES if all((_compute_s(limits, name, side) or 0.0) <= LONGEST_S for name in known))
+    return next(fitting, SIDES[-1])
+
+
+def _compute_s(limits: Ceilings, format_name: str, side: int) -> float | None:
+    """The compute floor of a square product; ``None`` without a peak."""
+    square = Workload(GemmJob.name, format_name, items({"m": side, "n": side, "k": side}))
+    compute_s, _ = floors_s(GemmJob().work(square), COLD, limits, Calibration())
+    return compute_s
 
 
 def _peak(limits: Ceilings, format_name: str) -> float | None:

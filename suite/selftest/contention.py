@@ -1,9 +1,10 @@
 """Contention: whether processes of others used the device while it was measured."""
 
+from suite.report.words import counted
 from suite.selftest.channels import why_missing
 from suite.selftest.record import Finding, Status
 from suite.selftest.taken import Passes
-from suite.selftest.words import counted, listed
+from suite.selftest.words import listed
 from suite.telemetry import UNITS
 
 NAME = "contention"

@@ -1,9 +1,9 @@
 """Cases: whether every measurement of the selftest ended with a number."""
 
 from suite.outcome import Outcome
+from suite.report.words import counted
 from suite.selftest.record import Finding, Status
 from suite.selftest.taken import Passes
-from suite.selftest.words import counted
 
 NAME = "cases"
 # What says something of the device or the request, and not of the instrument.

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from suite.backend import DeviceInfo
 from suite.outcome import Bound
+from suite.report.words import counted
 from suite.selftest.record import Finding, Repeatability, Status
 from suite.selftest.taken import Passes, Taken, calibration, change, in_cycles, kinds, paired, products
-from suite.selftest.words import counted, per_cent
+from suite.selftest.words import per_cent
 
 NAME = "flush"
 LEAST_NOISE = 0.01  # what repeated measurements are asked to agree within

@@ -9,9 +9,9 @@ from suite.roofline import POWER_CAP_SHARE, POWER_CAPS, mean
 from suite.selftest.record import Finding, Status
 from suite.selftest.taken import Passes, Taken, change, products
 from suite.selftest.words import per_cent
+from suite.telemetry import THROTTLE_PREFIX
 
 NAME = "load"
-REASON = "throttle."  # channels of zeros and ones, one a reason
 WORTH_SAYING = 0.02
 LASTING = 0.05  # of the readings: a reason named by fewer comes and goes
 # What the driver's own governor never does: the board, its cooling or its supply is at fault.
@@ -103,16 +103,16 @@ def cause(sustained: Taken, info: DeviceInfo) -> str:
 def reason_shares(measurement: Measurement) -> dict[str, float]:
     """Share of the readings that named each throttle reason, the most frequent first, without the power cap."""
     shares = {
-        name.removeprefix(REASON): mean(channel)
+        name.removeprefix(THROTTLE_PREFIX): mean(channel)
         for name, channel in measurement.telemetry.items()
-        if name.startswith(REASON) and name.removeprefix(REASON) not in POWER_CAPS
+        if name.startswith(THROTTLE_PREFIX) and name.removeprefix(THROTTLE_PREFIX) not in POWER_CAPS
     }
     known = [(name, share) for name, share in shares.items() if share is not None]
     return dict(sorted(known, key=lambda item: -item[1]))
 
 
 def _are_read(measurement: Measurement) -> bool:
-    return any(name.startswith(REASON) and channel.values for name, channel in measurement.telemetry.items())
+    return any(name.startswith(THROTTLE_PREFIX) and channel.values for name, channel in measurement.telemetry.items())
 
 
 def _together(loads: Sequence[Load]) -> str:

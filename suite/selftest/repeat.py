@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from suite.measure.statistics import quantile
 from suite.outcome import Bound
+from suite.report.words import counted
 from suite.selftest.record import Finding, Repeatability, Status
 from suite.selftest.taken import Passes, Taken, change, in_cycles, kinds, paired
-from suite.selftest.words import counted, per_cent
+from suite.selftest.words import per_cent
 
 NAME = "repeatability"
 CLOSE = 0.01

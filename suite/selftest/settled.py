@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from suite.report.words import counted
 from suite.selftest.record import Finding, Status
 from suite.selftest.taken import Passes, Taken
-from suite.selftest.words import counted, listed, per_cent
+from suite.selftest.words import listed, per_cent
 
 STEADY, CONVERGED = "steady", "converged"
 

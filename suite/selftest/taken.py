@@ -8,7 +8,7 @@ from suite.measurement import Measurement
 from suite.outcome import Bound
 from suite.report.words import relative_half_width
 from suite.roofline import ridge_point
-from suite.rows import Calibration, ResultRow
+from suite.rows import Calibration, ResultRow, base_name
 
 
 class Taken(NamedTuple):
@@ -68,16 +68,18 @@ def paired(first: Iterable[Taken], second: Iterable[Taken]) -> list[tuple[Taken,
 
 def calibration(taken: Iterable[Taken]) -> Calibration:
     """The device's base figures as one pass measured them."""
-    figures: dict[str, float | None] = {}
-    for each in taken:
-        row = each.row
-        if row.job != "calibration" or row.p50_s is None:
-            continue
-        if row.params["op"] == "empty":
-            figures[f"empty_{row.dispatch}_s"] = row.p50_s
-        else:
-            figures[f"{row.params['op']}_bytes_s"] = row.bytes_s
-    return Calibration(**figures)
+    return Calibration(**base_figures(taken))
+
+
+def base_figures(taken: Iterable[Taken]) -> dict[str, float]:
+    """The figures of ``Calibration`` that one pass measured."""
+    figures: dict[str, float] = {}
+    for row in (each.row for each in taken if each.row.job == "calibration"):
+        op = str(row.params["op"])
+        name, value = base_name(op, row.dispatch), row.p50_s if op == "empty" else row.bytes_s
+        if name is not None and value is not None:
+            figures[name] = value
+    return figures
 
 
 def kinds(first: Sequence[Taken]) -> Mapping[str, Bound]:

@@ -1,9 +1,10 @@
-"""Figures as the findings say them."""
+"""Figures as the findings say them: rounder than ``suite.report.words`` has them in tables, for they stand in sentences."""
 
 from collections.abc import Sequence
 
+from suite.report.words import TIMES
+
 NAMED_AT_MOST = 3
-UNITS_S = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def per_cent(ratio: float) -> str:
@@ -14,7 +15,7 @@ def per_cent(ratio: float) -> str:
 
 def brief(seconds: float) -> str:
     """Three significant digits at most: ``50 ns``, ``1.13 µs``."""
-    scale, unit = next(((scale, unit) for scale, unit in UNITS_S if seconds >= 0.9995 * scale), UNITS_S[-1])
+    scale, unit = next(((scale, unit) for scale, unit in TIMES if seconds >= 0.9995 * scale), TIMES[-1])
     return f"{seconds / scale:.3g} {unit}"
 
 
@@ -22,8 +23,3 @@ def listed(names: Sequence[str]) -> str:
     """The first few names and how many more there are."""
     more = len(names) - NAMED_AT_MOST
     return ", ".join(names[:NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 case``, ``3 cases``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

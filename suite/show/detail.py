@@ -8,7 +8,7 @@ from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
-from suite.report.timeline import THROTTLE, timeline
+from suite.report.timeline import timeline
 from suite.report.words import case_title, counted, duration, percent, rate_unit, si, timing
 from suite.roofline import launch_times_s
 from suite.rows import ResultDetail, ResultRow
@@ -17,6 +17,7 @@ from suite.show.results import remark
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
 from suite.show.timeline import Limits, timeline_lines
+from suite.telemetry import THROTTLE_PREFIX
 
 BINS = 12
 SI_UNITS = {"Hz": "Hz", "bytes": "B", "W": "W"}
@@ -143,7 +144,7 @@ def _over_time(detail: ResultDetail, power_limit_w: float | None, screen: Screen
 def _telemetry(measured: Measurement) -> Iterator[str]:
     """Every channel in one line; throttle reasons that were read are in the figure over time."""
     for name, channel in measured.telemetry.items():
-        if name.startswith(THROTTLE) and channel.values and measured.samples is not None:
+        if name.startswith(THROTTLE_PREFIX) and channel.values and measured.samples is not None:
             continue
         title = printable(name.replace("_", " "))
         if not channel.values:

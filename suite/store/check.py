@@ -24,6 +24,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType, TypeEngine
 
 from suite.measure.timeline import span_flaws
+from suite.measurement import TIMED
 from suite.outcome import Outcome
 from suite.store import sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
@@ -49,7 +50,6 @@ _SAMPLES = tables.table_of(tables.SampleBlob)
 _SELFTEST = tables.table_of(tables.Selftest)
 _SUMMARY = tables.table_of(tables.Summary)
 _TELEMETRY = tables.table_of(tables.TelemetryBlob)
-_TIMED = (Outcome.OK.value, Outcome.IMPOSSIBLE.value)
 
 
 class Problem(NamedTuple):
@@ -221,7 +221,8 @@ def _broken_samples(connection: Connection) -> Iterator[Problem]:
             yield Problem(f"result {row.result_id}", f"its samples cannot be decoded: {error}")
             continue
         kept = samples.durations_ns
-        if len(kept) > samples.count or (kept and min(kept) < samples.min_ns):
+        below = samples.median_ns is not None and samples.median_ns < samples.min_ns
+        if len(kept) > samples.count or (kept and min(kept) < samples.min_ns) or below:
             yield Problem(f"result {row.result_id}", "its samples are not those that were counted")
         yield from (Problem(f"result {row.result_id}", f"of its samples' spans, {flaw}") for flaw in span_flaws(samples))
 
@@ -236,7 +237,8 @@ def _broken_telemetry(connection: Connection) -> Iterator[Problem]:
 
 def _contradictions(connection: Connection) -> Iterator[Problem]:
     untimed = select(_RESULT.c.id).where(
-        _RESULT.c.outcome.in_(_TIMED), ~select(_SAMPLES.c.result_id).where(_SAMPLES.c.result_id == _RESULT.c.id).exists()
+        _RESULT.c.outcome.in_([each.value for each in TIMED]),
+        ~select(_SAMPLES.c.result_id).where(_SAMPLES.c.result_id == _RESULT.c.id).exists(),
     )
     for result_id in connection.scalars(untimed):
         yield Problem(f"result {result_id}", "it was timed, but has no samples")

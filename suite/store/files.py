@@ -10,6 +10,7 @@ from sqlalchemy.exc import ArgumentError
 
 from suite.errors import StoreUnusable
 
+SQLITE = "sqlite:///"
 MOUNTS = Path("/proc/self/mountinfo")
 LEAST_FREE_BYTES = 2**20  # a new store takes 0.2 MB; under this the first results would fail
 
@@ -24,7 +25,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
 def locate(url: str) -> Path:
     """The absolute path of the file that a plain path or an ``sqlite:///`` URL names.
 
-    ``StoreUnusable`` for what names no file: an empty text, another database, options, memory, a folder.
+    ``StoreUnusable`` for what names no file: an empty text, another database, options, memory, a folder; and for a URL that
+    names one in another way (a driver, a user, ``%20``), in which a command that loads no database would not find it.
     """
     name = _database(url) if "://" in url else url
     if not name or name == ":memory:" or name.startswith("file:") or "\0" in name:
@@ -95,6 +97,9 @@ def _database(url: str) -> str | None:
         raise StoreUnusable(f"store.url={url!r} is no URL: give a path or sqlite:///PATH") from error
     if parsed.get_backend_name() != "sqlite" or parsed.query or parsed.host:
         raise StoreUnusable(f"store.url={_masked(parsed)} names no SQLite file: give a path or sqlite:///PATH")
+    if parsed.database and url != f"{SQLITE}{parsed.database}":
+        given, meant = _masked(parsed) if parsed.password else url, shown(Path(parsed.database))
+        raise StoreUnusable(f"store.url={given!r} is not written as roofbench reads it: give {meant} or sqlite:///PATH")
     return parsed.database
 
 

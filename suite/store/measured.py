@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from suite.measure.samples import decode, encode
-from suite.measurement import Check, Measurement, SampleSet, Span
+from suite.measurement import TIMED, Check, Measurement, SampleSet, Span
 from suite.outcome import Outcome
 from suite.store.columns import refuse_non_number
 from suite.store.damage import json_object
@@ -13,11 +13,9 @@ from suite.store.telemetry import pack, unpack
 
 Columns = Mapping[Any, Any]  # one row, by column name
 
-TIMED = (Outcome.OK, Outcome.IMPOSSIBLE)
-
 # Fields that are columns of the same name.
 _PLAIN = ("reason", "execution", "converged", "steady", "contended", "peak_memory_bytes")
-_SAMPLE_PLAIN = ("launches", "resolution_s", "count", "sum_ns", "min_ns", "stride")
+_SAMPLE_PLAIN = ("launches", "resolution_s", "count", "sum_ns", "min_ns", "median_ns", "stride")
 
 
 def result_columns(measurement: Measurement) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from suite.backend import Fact
 from suite.errors import StoreUnusable, UsageError
 from suite.measurement import Measurement
 from suite.outcome import Evidence
-from suite.rows import Calibration, DeviceRow, ResultDetail, ResultRow, RunInfo
+from suite.rows import BaseFigures, Calibration, CalibrationHistory, DeviceRow, ResultDetail, ResultRow, RunInfo
 from suite.selftest.record import Repeatability, Selftest
 from suite.store import schema, selftests, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
@@ -20,7 +20,7 @@ from suite.store.damage import Damaged, converting
 from suite.store.detail import find_measurement, find_result, load_kept
 from suite.store.files import locate, refuse_irregular
 from suite.store.listing import fetch, is_latest, rows_statement, to_row
-from suite.store.roofs import RoofKey, Roofs, best_rates, calibrations
+from suite.store.roofs import RoofKey, Roofs, best_rates, calibrated, history, latest
 from suite.store.runs import find_run, finished_counts, to_info
 
 _ENVIRONMENT = tables.table_of(tables.Environment)
@@ -160,10 +160,19 @@ class Reader:
         with self._reading("its summaries") as connection:
             return best_rates(connection, evidence)
 
-    def calibration(self, device_uid: str, evidence: Evidence = Evidence.MEASURED) -> Calibration:
-        """The latest calibration of a device; every figure ``None`` where it has none."""
+    def calibrations(self, device_uid: str, backend: str, evidence: Evidence = Evidence.MEASURED) -> CalibrationHistory:
+        """Every calibration of a device as one backend sees it: its own empty kernels, and the chip's bandwidth."""
         with self._reading("its calibrations") as connection:
-            return calibrations(connection, evidence, [device_uid]).get(device_uid, Calibration())
+            return history(calibrated(connection, evidence, [device_uid]), device_uid, backend)
+
+    def calibration(self, device_uid: str, backend: str, evidence: Evidence = Evidence.MEASURED) -> Calibration:
+        """The latest calibration of a device as one backend sees it; every figure ``None`` where it has none."""
+        return self.calibrations(device_uid, backend, evidence).latest
+
+    def base_figures(self, device_uids: Collection[str], evidence: Evidence = Evidence.MEASURED) -> BaseFigures:
+        """The latest figures of the calibrations of several devices, of each backend that measured one."""
+        with self._reading("its calibrations") as connection:
+            return latest(calibrated(connection, evidence, device_uids))
 
     def selftests(self, device_uid: str | None = None) -> list[Selftest]:
         """The selftests of a device, or of every device, the newest first.

@@ -1,21 +1,22 @@
 """Deriving the summary table anew from samples, work counts and telemetry, after the formulas changed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, or_, select
+from sqlalchemy import Connection, RowMapping, delete, insert, or_, select
 
 from suite.case import Case, Regime, Workload, items
 from suite.measurement import Measurement
 from suite.outcome import Evidence, Outcome
 from suite.roofline import FORMULAS_VERSION, Summary
-from suite.rows import Calibration, DeviceRow
+from suite.rows import Calibration, CalibrationHistory, DeviceRow
 from suite.store import tables
 from suite.store.catalogue import to_device_row
 from suite.store.damage import converting
 from suite.store.detail import load_measurement
-from suite.store.roofs import calibrations
+from suite.store.listing import utc_text
+from suite.store.roofs import Calibrated, calibrated, history
 from suite.store.session import Session
 from suite.work import Work
 
@@ -37,6 +38,20 @@ class Stored(NamedTuple):
     case: Case
     device: DeviceRow
     calibration: Calibration
+
+
+class _Known:
+    """Which calibration stood when a result finished, as its run had it; a later one is not what bound that result."""
+
+    def __init__(self, found: Mapping[str, Sequence[Calibrated]]) -> None:
+        self._found = found
+        self._histories: dict[tuple[str, str, str], CalibrationHistory] = {}
+
+    def at(self, result: RowMapping, device: DeviceRow) -> Calibration:
+        key = evidence, uid, backend = result["evidence"], device.info.uid, device.info.backend
+        if key not in self._histories:
+            self._histories[key] = history(self._found[evidence], uid, backend)
+        return self._histories[key].at(utc_text(result["finished_at"]))
 
 
 Summarize = Callable[[Stored], Summary | None]
@@ -82,7 +97,7 @@ def _replace(session: Session, ids: Sequence[int], summarize: Summarize) -> None
 
 
 def _derive(connection: Connection, ids: Sequence[int], summarize: Summarize) -> Iterator[dict[str, Any]]:
-    known: dict[str, dict[str, Calibration]] = {kind.value: calibrations(connection, kind) for kind in Evidence}
+    known = _Known({kind.value: calibrated(connection, kind) for kind in Evidence})
     with converting("its devices and results"):
         devices = {row.id: to_device_row(row) for row in connection.execute(select(_DEVICE))}
         results = connection.execute(select(_RESULT).where(_RESULT.c.id.in_(ids)).order_by(_RESULT.c.id)).mappings().all()
@@ -90,8 +105,7 @@ def _derive(connection: Connection, ids: Sequence[int], summarize: Summarize) ->
         with converting(f"result {result['id']}"):
             device, case = devices[result["device_id"]], _load_case(connection, result["case_id"])
             work = Work(result["flops"], result["compulsory_bytes"], result["pipe"], result["traffic_bytes"])
-            calibration = known[result["evidence"]].get(device.info.uid, Calibration())
-            stored = Stored(load_measurement(connection, result), work, case, device, calibration)
+            stored = Stored(load_measurement(connection, result), work, case, device, known.at(result, device))
         summary = summarize(stored)
         if summary is not None:
             yield {

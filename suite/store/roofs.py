@@ -1,6 +1,6 @@
 """What a device has been seen to do: its best verified rates and its calibration, from what the store holds."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -12,10 +12,11 @@ from suite.hardware.spec import HardwareSpec
 from suite.jobs.calibration import CalibrationJob
 from suite.outcome import Evidence, Outcome
 from suite.roofline import Ceilings, EmpiricalRoofs, empirical_fraction, in_cache
-from suite.rows import Calibration, DeviceRow
+from suite.rows import BaseFigures, BaseKey, CalibrationHistory, DeviceRow, base_name, calibration_of
 from suite.store import tables
 from suite.store.catalogue import to_device_row
 from suite.store.damage import converting
+from suite.store.listing import utc_text
 
 _CASE = tables.table_of(tables.Case)
 _DEVICE = tables.table_of(tables.Device)
@@ -25,6 +26,14 @@ _WORKLOAD = tables.table_of(tables.Workload)
 
 # Kinds of evidence that are compared among themselves; the others (a peer's log, a compiler's estimate) have no roofs.
 COMPARED = (Evidence.MEASURED, Evidence.SIMULATED)
+
+
+class Calibrated(NamedTuple):
+    """One base figure with the UTC time at which it was measured, as result rows have it."""
+
+    finished_at: str
+    key: BaseKey
+    value: float
 
 
 class RoofKey(NamedTuple):
@@ -56,8 +65,8 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
 
 
 @converting("its calibrations")
-def calibrations(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[str, Calibration]:
-    """The latest calibration of each device that has one, by the method of this version."""
+def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> list[Calibrated]:
+    """Every base figure by the method of this version, the earliest first; of all devices, or of those named."""
     # Few cases calibrate, and their results are found by them: by the device, all of its results would be looked at.
     calibrating = (
         select(_CASE.c.id)
@@ -65,7 +74,15 @@ def calibrations(connection: Connection, evidence: Evidence, uids: Collection[st
         .where(_WORKLOAD.c.job == CalibrationJob.name, _CASE.c.method_version == CalibrationJob.method_version)
     )
     statement = (
-        select(_DEVICE.c.uid, _WORKLOAD.c.params, _CASE.c.dispatch, _SUMMARY.c.bytes_s, _SUMMARY.c.p50_s)
+        select(
+            _DEVICE.c.uid,
+            _DEVICE.c.backend,
+            _WORKLOAD.c.params,
+            _CASE.c.dispatch,
+            _SUMMARY.c.bytes_s,
+            _SUMMARY.c.p50_s,
+            _RESULT.c.finished_at,
+        )
         .select_from(_WORKLOAD)
         .join(_CASE, _CASE.c.workload_id == _WORKLOAD.c.id)
         .join(_RESULT, _RESULT.c.case_id == _CASE.c.id)
@@ -77,15 +94,30 @@ def calibrations(connection: Connection, evidence: Evidence, uids: Collection[st
     )
     if uids is not None:
         statement = statement.where(_RESULT.c.device_id.in_(select(_DEVICE.c.id).where(_DEVICE.c.uid.in_(uids))))
-    found: dict[str, dict[str, float]] = {}
-    for uid, params, dispatch, bytes_s, p50_s in connection.execute(statement):
-        figures = found.setdefault(uid, {})
-        op = params.get("op")
-        if op == "empty":
-            figures[f"empty_{dispatch}_s"] = p50_s
-        elif op in ("read", "copy", "triad"):
-            figures[f"{op}_bytes_s"] = bytes_s  # the latest comes last
-    return {uid: Calibration(**figures) for uid, figures in found.items()}
+    found = []
+    for uid, backend, params, dispatch, bytes_s, p50_s, finished_at in connection.execute(statement):
+        op = str(params.get("op"))
+        name = base_name(op, dispatch)
+        if name is not None:
+            value = p50_s if op == "empty" else bytes_s
+            found.append(Calibrated(utc_text(finished_at), BaseKey(uid, backend, name), value))
+    return found
+
+
+def latest(found: Iterable[Calibrated]) -> BaseFigures:
+    """The latest of each figure."""
+    return {each.key: each.value for each in found}
+
+
+def history(found: Iterable[Calibrated], device_uid: str, backend: str) -> CalibrationHistory:
+    """How the calibration of one device under one backend came to be what it is."""
+    figures: dict[BaseKey, float] = {}
+    steps = []
+    for each in found:
+        if each.key.device_uid == device_uid:
+            figures[each.key] = each.value
+            steps.append((each.finished_at, calibration_of(figures, device_uid, backend)))
+    return CalibrationHistory(tuple(steps))
 
 
 class Roofs:
@@ -121,9 +153,9 @@ class _Seen(NamedTuple):
 
 
 def _look_up(connection: Connection, evidence: Evidence, uid: str) -> _Seen:
-    calibration = calibrations(connection, evidence, [uid]).get(uid, Calibration())
-    latest = select(_DEVICE).where(_DEVICE.c.uid == uid).order_by(_DEVICE.c.id.desc()).limit(1)
-    device = to_device_row(connection.execute(latest).one())
+    calibration = calibration_of(latest(calibrated(connection, evidence, [uid])), uid, "")  # of any backend: bandwidth alone
+    last_seen = select(_DEVICE).where(_DEVICE.c.uid == uid).order_by(_DEVICE.c.id.desc()).limit(1)
+    device = to_device_row(connection.execute(last_seen).one())
     best = best_rates(connection, evidence, [uid])
     return _Seen({(key.pipe, key.load): rate for key, rate in best.items()}, calibration.best_bytes_s, _llc_bytes(device))
 

@@ -217,7 +217,7 @@ class Summary(Base):
 class SampleBlob(Base):
     """Raw samples of a timed result; ``durations`` are as ``suite.measure.samples.encode`` leaves them.
 
-    ``spans`` are [first sample, began, ended], seconds; results from before spans were kept have none.
+    ``spans`` are [first sample, began, ended], seconds; results from before they were kept have neither spans nor a median.
     """
 
     __tablename__ = "sample_blob"
@@ -228,6 +228,7 @@ class SampleBlob(Base):
     count: Mapped[int] = mapped_column(BigInteger)
     sum_ns: Mapped[int] = mapped_column(BigInteger)
     min_ns: Mapped[int] = mapped_column(BigInteger)
+    median_ns: Mapped[float | None]
     stride: Mapped[int] = mapped_column(BigInteger)
     boundaries: Mapped[list[int]]
     durations: Mapped[bytes] = mapped_column(LargeBinary)

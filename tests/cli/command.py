@@ -2,12 +2,26 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 CONFIGS = Path(__file__).parent / "configs"
 FAKE = ("--config-dir", str(CONFIGS), "backend=fake", "experiment=tiny")
 TIME_LIMIT_S = 120
+
+
+def leaves_slowly(leaving: Path) -> tuple[str, str]:
+    """Overrides for a backend whose worker writes ``leaving`` when it is told to leave, and does not."""
+    return "backends.fake.target=tests.processes.strange:Leaving", f"+backends.fake.options.leaving={leaving}"
+
+
+def wait_for(path: Path) -> None:
+    """Wait until there is such a file."""
+    until = time.monotonic() + TIME_LIMIT_S
+    while not path.exists():
+        assert time.monotonic() < until, f"{path} never came"
+        time.sleep(0.01)
 
 
 class Said(NamedTuple):

@@ -5,18 +5,24 @@ import os
 import shlex
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from suite import cli
+from suite.backend import DeviceInfo
 from suite.commands import known
 from suite.commands.known import look, store_file
 from suite.commands.options import store_option, store_override
 from suite.config import compose
 from suite.devices import resolve
+from suite.errors import StoreUnusable
 from suite.locks import hold
+from suite.planned import DeviceSlot
+from suite.store.files import locate
 from suite.store.queries import Reader
 from suite.store.schema import Found
 from suite.sweep import devices
@@ -150,7 +156,7 @@ def test_an_older_store_is_not_counted_and_the_plan_says_so(
 
 def test_nothing_is_asked_about_a_machine_that_is_not_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "there.db").write_text("anything")
-    monkeypatch.setattr(known, "_calibrations", lambda *_: pytest.fail("the store was asked"))
+    monkeypatch.setattr(Reader, "open", lambda *_: pytest.fail("the store was asked"))
     config = compose(["hardware=mi300x", "store.url=there.db"])
     from suite.commands.plan import make
 
@@ -159,8 +165,25 @@ def test_nothing_is_asked_about_a_machine_that_is_not_here(tmp_path: Path, monke
 
 @pytest.mark.parametrize("url", ["nothing.db", "folder/nothing.db", "sqlite:///nothing.db", "postgresql://host/db", "x" * 300])
 def test_what_is_no_file_is_no_store(url: str) -> None:
+    slot = DeviceSlot(0, "cuda", "m:C", DeviceInfo("cuda", 0, "NVIDIA H200", "a1b2", 2**37))
     assert store_file(url) is None
-    assert look(url, (), None) == known.Known()
+    assert look(url, (slot,), None) == known.Known()
+
+
+SPELLINGS = ["{}", "sqlite:///{}", "sqlite+pysqlite:///{}", "sqlite://me@/{}", "sqlite:///{}?", "sqlite:///{}%20"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_store_is_found_without_a_database_or_refused(spelling: str, tmp_path: Path) -> None:
+    """What the store itself took and ``look`` did not find would be a calibration that no plan counts."""
+    path = tmp_path / "there.db"
+    url = spelling.format(path)
+    path.write_text("anything")
+    if spelling in SPELLINGS[:2]:
+        assert (store_file(url), locate(url)) == (path, path)
+        return
+    with pytest.raises(StoreUnusable, match=r"is not written as roofbench reads it: give /\S+there\.db +or sqlite:///PATH"):
+        locate(url)
 
 
 @pytest.mark.parametrize("name", ["plain.db", "with space", "quo'te", "back\\slash", "com,ma", "bra[ce]{d}", "équ=al", "end\\"])
@@ -172,3 +195,19 @@ def test_the_hint_names_a_store_as_it_can_be_typed(name: str, tmp_path: Path) ->
 
 def test_the_default_store_needs_no_naming() -> None:
     assert (store_option(Path("roofbench.db").resolve()), store_override(Path("roofbench.db").resolve())) == ("", "")
+
+
+def test_another_framework_on_the_same_chip_is_calibrated_for_itself(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an empty kernel takes is the framework's; that the store knows the chip is not enough."""
+    store = "store.url=shared.db"
+    assert cli.main(["run", *MEASURED, store]) == 0
+    capsys.readouterr()
+    (slot,) = resolve(compose(FAKE[2:], CONFIGS)).slots
+    assert slot.info is not None
+    other = slot._replace(info=replace(slot.info, backend="xla"))
+    found = look("shared.db", (slot, other), None)
+    assert [found.has_calibrated(each) for each in (slot, other)] == [True, False]
+    jobs = Counter(case.case.workload.job for case in known.cases(compose(FAKE[2:], CONFIGS), (other,), found, None))
+    assert jobs == {"calibration": CALIBRATION, "gemm": GEMM}

@@ -52,6 +52,45 @@ def test_a_backend_that_is_not_built_yet_is_said_to_be_plannable_only(
     assert capsys.readouterr().out == "rocm: not built into this version of roofbench\n"
 
 
+@pytest.mark.parametrize("sheet", ["intel-gaudi2", "intel-max-1550", "aws-trainium2", "aws-inferentia2"])
+def test_a_device_that_no_backend_measures_is_not_planned_on_another_s(sheet: str, capsys: pytest.CaptureFixture[str]) -> None:
+    vendor = {"intel": "Intel", "aws": "AWS"}[sheet.partition("-")[0]]
+    assert cli.main(["plan", f"hardware={sheet}"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        f"roofbench: hardware={sheet} is of {vendor}, whose devices none of cuda, rocm, xla, cpu measures; "
+        f"`roofbench hardware {sheet}` prints its figures, and backend=NAME plans for a backend of your own\n"
+    )
+
+
+@pytest.mark.parametrize(("backend", "sheet"), [("cuda", "mi300x"), ("cuda", "intel-gaudi2"), ("rocm", "h200-sxm5-141gb")])
+def test_a_backend_is_not_planned_for_another_maker_s_device(
+    backend: str, sheet: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["plan", f"backend={backend}", f"hardware={sheet}"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"roofbench: backend={backend} measures devices of ")
+    assert said.err.endswith("; leave one of them out\n")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "backend"),
+    [
+        ((), "cuda"),
+        (("backend=[cpu,cuda]",), "cuda"),
+        (("backend=xla",), "xla"),
+        ((*FAKE[:2], "backend=fake"), "fake"),
+    ],
+)
+def test_a_sheet_is_planned_on_its_maker_s_backend_or_the_one_that_was_named(
+    overrides: tuple[str, ...], backend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = plan(capsys, H200, *overrides, "jobs.gemm.formats=[bf16]", "jobs.gemm.shapes=[64]")
+    assert any(f" cases on {backend} NVIDIA H200 (151 GB): " in line for line in lines)
+
+
 def test_json_rows_hold_the_verdict_of_what_cannot_fit(capsys: pytest.CaptureFixture[str]) -> None:
     huge = ("jobs.gemm.shapes=[300000x300000x300000]", "jobs.gemm.formats=[bf16]", "oversize=record", "max_kernel_s=null")
     rows = json.loads("\n".join(plan(capsys, H200, *huge, "--json")))

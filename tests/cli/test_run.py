@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from suite.store.queries import Reader
-from tests.cli.command import FAKE, roofbench, start
+from tests.cli.command import FAKE, leaves_slowly, roofbench, start, wait_for
 
 TWO_CASES = 7  # with the five of calibration
 LONG = (*FAKE, "backends.fake.options.sleep_s=0.3", "jobs.gemm.shapes=[64,128,256,512]")
@@ -164,6 +164,20 @@ def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(number: signa
     assert (info.status, info.planned, info.finished) == ("complete", 13, 13)
 
 
+def test_an_interrupt_while_workers_leave_ends_a_sweep_of_configurations(tmp_path: Path) -> None:
+    leaving = tmp_path / "leaving"
+    with start(tmp_path, "run", "-m", *FAKE, *leaves_slowly(leaving), "seed=1,2") as child:
+        wait_for(leaving)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (130, "roofbench: interrupted\n")
+    assert f"stored in {tmp_path / 'roofbench.db'}\n" in out
+    assert "interrupted: every case of this run is stored\n" in out
+    assert "to go on" not in out
+    with Reader.open(str(tmp_path / "roofbench.db")) as reader:
+        assert [(run.config["seed"], run.status, run.finished) for run in reader.runs()] == [(1, "complete", TWO_CASES)]
+
+
 def test_a_run_that_goes_on_keeps_its_settings(measured: Path) -> None:
     refused = roofbench(measured, "run", "resume=latest", "seed=3")
     assert refused.status == 2
@@ -216,13 +230,13 @@ def test_overrides_may_stand_on_both_sides_of_options(tmp_path: Path) -> None:
 def test_a_store_is_looked_after(measured: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     merged = roofbench(tmp_path, "store", "merge", str(measured / "roofbench.db"), "--store", str(copy))
-    assert merged.out.endswith(": 1 runs and 7 results copied\n")
+    assert merged.out.endswith(": 1 run and 7 results copied\n")
     assert roofbench(tmp_path, "store", "check", "--store", str(copy)).out == f"{copy} is whole\n"
     before = results(tmp_path, "--store", str(copy))
     rebuilt = roofbench(tmp_path, "store", "rebuild", "--everything", "--store", str(copy))
     assert rebuilt.out == f"{copy}: 7 results derived anew\n"
     assert results(tmp_path, "--store", str(copy)) == before
     pruned = roofbench(tmp_path, "store", "prune", "--before", "2999-01-01", "--store", str(copy))
-    assert pruned.out.endswith("1 runs with 7 results removed\n")
+    assert pruned.out.endswith("1 run with 7 results removed\n")
     assert "before" in roofbench(tmp_path, "store", "vacuum", "--store", str(copy)).out
     assert results(measured) != []

@@ -14,7 +14,7 @@ from suite.config.schema import GROUPS, RunSchema
 from suite.selftest.record import Finding, Selftest, Status
 from suite.store.queries import Reader
 from suite.store.writer import Store
-from tests.cli.command import FAKE, Said, roofbench, start
+from tests.cli.command import FAKE, Said, leaves_slowly, roofbench, start, wait_for
 from tests.report.stores import write_store
 
 DEVICE = (*FAKE[:2], "backend=fake")
@@ -180,6 +180,18 @@ def test_an_interrupted_selftest_says_what_is_stored_and_reaches_no_verdict(tmp_
         kept = sum(len(reader.results(run.run)) for run in runs)
     assert [run.status for run in reversed(runs)] == ["interrupted"]
     assert f"interrupted: {kept} of 59" in last
+
+
+def test_an_interrupt_between_two_passes_begins_no_other(tmp_path: Path) -> None:
+    leaving = tmp_path / "leaving"
+    with start(tmp_path, "selftest", *DEVICE, *QUICK, *leaves_slowly(leaving)) as child:
+        wait_for(leaving)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (130, "")
+    assert [line.partition(":")[0] for line in out.splitlines() if line.startswith("pass ")] == ["pass 1 of 4"]
+    assert out.splitlines()[-1].startswith("interrupted: 25 of 59 cases are stored in ")
+    assert stored(tmp_path) == []
 
 
 REFUSED = [

@@ -24,7 +24,7 @@ from tests.report.recordings import alternating, burst, sustained, untimed
 from tests.report.stores import write_store
 
 PLAIN = Screen()
-GROUND = Ground.of(panel(FakeReader(()), device(), []))
+GROUND = Ground.of(panel(FakeReader(()), device(), []), result())
 ASCII = Screen(80, blocks=False)
 LIMITS = Limits(700.0, "")
 RECORDED = {

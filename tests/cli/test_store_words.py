@@ -1,11 +1,15 @@
 """Each command speaks of a store by the option that it really has, and each action of ``store`` teaches with examples."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from suite import cli
 from suite.commands import store
+from suite.selftest.record import Finding, Selftest, Status
+from suite.store.writer import Store
+from tests.report.stores import write_store
 
 
 @pytest.mark.parametrize(
@@ -49,3 +53,57 @@ def test_the_examples_can_be_parsed(action: str) -> None:
         words = line.partition("   ")[0].split(" | ")[0].split()
         args = cli.make_parser().parse_args(words[1:])
         assert args.action == action
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> list[str]:
+    """A store ``here.db`` with two runs and a selftest that rests on both; their names."""
+    runs = [write_store(tmp_path / "here.db", []) for _ in range(2)]
+    finding = Finding("flush", Status.OK, "cold is cold")
+    with Store.open(str(tmp_path / "here.db")) as opened:
+        opened.record_selftest(
+            Selftest("a1b2", "Testium T1", "cuda", tuple(runs), datetime(2031, 5, 6, tzinfo=UTC), (finding,))
+        )
+    return runs
+
+
+def said_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    assert cli.main(["store", *arguments]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_merge_says_which_selftests_it_brought(
+    judged: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    merge = ("merge", "here.db", "--store", "there.db")
+    assert said_of(capsys, *merge) == ["here.db: 2 runs and 2 results copied; 1 selftest copied"]
+    assert said_of(capsys, *merge) == ["here.db: 0 runs and 0 results copied, 2 were there already"]
+
+
+def test_a_prune_says_what_becomes_of_selftests(
+    judged: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, last = judged
+    kept = "1 selftest kept: of the runs behind the verdict some are left"
+    gone = "1 selftest {}: of the runs behind the verdict none is left"
+    prune = ("prune", "--store", "here.db")
+    assert said_of(capsys, *prune, first)[1:] == ["1 run with 1 result removed", kept]
+    assert said_of(capsys, *prune, "--dry-run", last)[1:] == [
+        "1 run with 1 result would be removed",
+        gone.format("would be removed"),
+    ]
+    assert said_of(capsys, *prune, last)[1:] == ["1 run with 1 result removed", gone.format("removed")]
+
+
+def test_one_of_a_kind_is_spoken_of_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_store(tmp_path / "here.db", [])
+    assert said_of(capsys, "merge", "here.db", "--store", "there.db") == ["here.db: 1 run and 1 result copied"]
+    assert said_of(capsys, "merge", "here.db", "--store", "there.db") == [
+        "here.db: 0 runs and 0 results copied, 1 was there already"
+    ]
+    assert said_of(capsys, "rebuild", "--everything", "--store", "here.db") == ["here.db: 1 result derived anew"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from suite.hardware.catalogue import all_specs, load
-from suite.hardware.spec import PIPES, HardwareSpec
+from suite.hardware.spec import PIPES, RATES, HardwareSpec, Pipe, is_pipe, parse_pipe
 
 
 def test_matrix_products_take_the_matrix_unit_where_there_is_one() -> None:
@@ -57,3 +57,26 @@ def test_no_figure_is_in_the_wrong_unit(spec: HardwareSpec) -> None:
     assert spec.llc_bytes is None or 1e6 < spec.llc_bytes < 1e9
     assert spec.clocks.boost_hz.value is None or 5e8 < spec.clocks.boost_hz.value < 4e9
     assert spec.tdp_w.value is None or 30 < spec.tdp_w.value < 3000
+
+
+def test_sums_in_fp16_have_their_own_rate_where_the_sheet_lists_one() -> None:
+    geforce, h200 = load("nvidia-rtx-4090"), load("nvidia-h200-sxm5-141gb")
+    assert geforce.peak_flop_s("fp16_acc_fp16") == 330.3e12
+    assert geforce.boost_flop_s("fp16_acc_fp16", 2520e6) == pytest.approx(330.3e12, rel=1e-3)
+    assert geforce.peak_flop_s("fp16") == 165.2e12
+    for ask in ("peak_flop_s", "flop_per_clock"):
+        assert getattr(h200, ask)("fp16_acc_fp16") == getattr(h200, ask)("fp16")
+    assert (geforce.lists("fp16_acc_fp16"), h200.lists("fp16_acc_fp16"), h200.lists("fp16")) == (True, False, True)
+
+
+def test_several_products_share_the_rate_of_their_unit() -> None:
+    h200 = load("nvidia-h200-sxm5-141gb")
+    assert h200.peak_flop_s("bf16x9") == pytest.approx(h200.peak_flop_s("bf16") / 9)
+    assert h200.flop_per_clock("int8x28") == pytest.approx(h200.flop_per_clock("int8") / 28)
+    assert load("amd-mi350x").peak_flop_s("tf32x3") is None
+
+
+def test_every_rate_is_a_pipe_of_one_product() -> None:
+    assert {parse_pipe(rate) for rate in RATES} == {Pipe(rate, 1) for rate in RATES}
+    assert parse_pipe("fp32_matrixx2") == Pipe("fp32_matrix", 2)
+    assert [is_pipe(name) for name in ("bf16x9", "fp16_acc_fp16", "bf16x0", "x9", "", None)] == [True, True, *[False] * 4]

@@ -26,6 +26,7 @@ def test_footprints_split_inputs_and_outputs():
         (64 * GIB, 32 * 2**20, True, 256 * 2**20),
         (8 * GIB, 480 * 2**20, True, 2 * GIB),  # a guest that reports its host's cache: memory bounds it
         (8 * GIB, None, False, 2 * GIB),
+        (8 * GIB, None, True, 256 * 2**20),
     ],
 )
 def test_the_working_set_passes_the_cache_and_fits_the_memory(memory, llc, is_cpu, expected):

@@ -236,7 +236,7 @@ def test_an_emulated_case_has_its_own_pipe_memory_and_floor():
         for case in gemm(plan(config(formats=["fp64"], shapes=["8192"], emulation=["none", "int8"]), [slot(H200)]))
         if case.case.regime.label == "cold/sustained/device"
     )
-    assert (native.work.pipe, emulated.work.pipe) == ("fp64", "int8")
+    assert (native.work.pipe, emulated.work.pipe) == ("fp64", "int8x28")
     assert emulated.memory_bytes - native.memory_bytes > 5e9  # the slices of both operands and their sums
     assert emulated.predicted_s < native.predicted_s
     assert native.case.workload.key == emulated.case.workload.key
@@ -244,7 +244,7 @@ def test_an_emulated_case_has_its_own_pipe_memory_and_floor():
 
 def test_an_emulation_runs_where_the_native_product_would_take_too_long():
     """Each set of switches is left out by its own floor, and said to be."""
-    settings = config(formats=["fp64"], shapes=["8192"], emulation=["none", "int8"], max_kernel_s=0.01)
+    settings = config(formats=["fp64"], shapes=["8192"], emulation=["none", "int8"], max_kernel_s=0.016)
     cases = gemm(plan(settings, [slot(H200)]))
     assert {dict(case.case.switches).get("emulation") for case in cases} == {"int8"}
     (line,) = left_out(settings, [slot(H200)])

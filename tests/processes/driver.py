@@ -32,12 +32,13 @@ all_specs()  # read once, in the server
 def planned_sweep(spec: dict[str, Any]) -> Sweep:
     """A gemm sweep over ``shapes`` on every device of the fake backend; the other keys change settings."""
     options = spec.get("options", {})
-    places: tuple[DeviceSlot, ...] = tuple(slots(options))
+    target = spec.get("target", TARGET)
+    places: tuple[DeviceSlot, ...] = tuple(slots(options, target))
     measure = quick(spec.get("interleave", 1), **spec.get("deadlines", {}))
     measure.regimes = [REGIME]
     config = RunConfig(
         jobs={"gemm": GemmSettings(shapes=spec["shapes"], formats=["bf16"])},
-        backends={"fake": BackendSettings("fake", TARGET, options)},
+        backends={"fake": BackendSettings("fake", target, options)},
         measure=measure,
         oversize="record",
         **spec.get("run", {}),

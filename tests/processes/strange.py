@@ -1,10 +1,14 @@
-"""Backends that write to the socket behind the worker's back, fork, or measure what cannot be."""
+"""Backends that write to the socket behind the worker's back, fork, measure what cannot be, or do not leave."""
 
+import atexit
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from suite.backend import DeviceInfo
 from suite.case import Case
 from tests.fake.backend import FakeBackend, FakeKernel, FakeSampler
 
@@ -15,6 +19,18 @@ class Garbling(FakeBackend):
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
         os.write(int(sys.argv[sys.argv.index("--fd") + 1]), b"\xff" * 8)
+
+
+class Leaving(FakeBackend):
+    """Writes the process id to ``leaving`` when its worker is told to leave, and takes longer than it is given."""
+
+    def select(self, index: int) -> DeviceInfo:
+        atexit.register(self._leave)
+        return super().select(index)
+
+    def _leave(self) -> None:
+        Path(self._options["leaving"]).write_text(str(os.getpid()))
+        time.sleep(60.0)
 
 
 class Speechless(Exception):

@@ -115,6 +115,23 @@ def test_an_interrupted_run_says_so_drops_its_case_and_can_go_on(
     assert {row.outcome for row in rows} == {"ok"}
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_an_interrupt_while_workers_leave_is_no_end_like_any_other(
+    tmp_path: Path, programs: list[Program], number: signal.Signals
+) -> None:
+    """Every case is stored, and whatever would follow this run must not: a framework takes seconds to leave."""
+    store, leaving = tmp_path / "store.db", tmp_path / "leaving"
+    program = Program(store, shapes=["1x8x8"], target="tests.processes.strange:Leaving", options={"leaving": str(leaving)})
+    programs.append(program)
+    _until(lambda: leaving.exists() and bool(leaving.read_text()))
+    os.kill(program.pid, number)
+    assert program.end() == 130
+    assert not alive(int(leaving.read_text()))
+    with reader(store) as read:
+        run = read.resolve()
+    assert (run.status, run.finished, run.planned) == ("complete", 6, 6)
+
+
 def test_an_interrupt_while_workers_start_leaves_nothing_and_stores_no_run(tmp_path: Path, programs: list[Program]) -> None:
     store = tmp_path / "store.db"
     program = Program(store, shapes=["1x8x8"], options={"start": "hang"})

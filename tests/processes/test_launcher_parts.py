@@ -18,14 +18,15 @@ from suite.launcher import reaper
 from suite.launcher.deadlines import limit_s
 from suite.launcher.death import diagnose, oom_kill_count
 from suite.launcher.happenings import CaseEnded
-from suite.launcher.launch import waves
+from suite.launcher.launch import Launcher, waves
 from suite.launcher.output import HEAD_BYTES, TAIL_BYTES, Output, last_words
 from suite.launcher.process import Birth, WorkerLost, WorkerProcess
 from suite.measurement import Measurement
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot
-from suite.settings import DeadlineSettings, MeasureSettings
-from tests.processes.bench import TARGET, alive, gone_within, planned, quick
+from suite.protocol import Ready
+from suite.settings import BackendSettings, DeadlineSettings, MeasureSettings
+from tests.processes.bench import TARGET, alive, gone_within, planned, quick, slots
 
 
 @pytest.mark.parametrize(
@@ -188,3 +189,19 @@ def test_the_reaper_kills_exactly_what_bears_its_mark() -> None:
     for child in [*of_ours, *others]:
         child.kill()
         child.wait()
+
+
+def test_an_end_that_is_interrupted_leaves_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    backends = {"fake": BackendSettings("fake", TARGET, {})}
+    launcher = Launcher(slots({}), backends, quick(), {}).__enter__()
+    (ready,) = launcher.start().values()
+    monkeypatch.setattr(launcher, "_halt", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        launcher.__exit__(None, None, None)
+    assert isinstance(ready, Ready)
+    assert not alive(ready.pid)
+    for lane in launcher._lanes:
+        lane.close()

@@ -1,5 +1,7 @@
 """The straight line on the fake backend: from planned cases to rows in a store."""
 
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,12 @@ import pytest
 
 from suite.errors import DeviceBusy, StoreWriteFailed, WorkerStartFailed
 from suite.events import CaseFinished, Event, SweepFinished, SweepStarted, WorkerRestarted
+from suite.launcher.launch import Launcher
 from suite.locks import hold
 from suite.measurement import Measurement
 from suite.outcome import Evidence, Outcome
 from suite.roofline import Summary, summarize
-from suite.rows import Calibration, ResultRow, RunInfo
+from suite.rows import BaseKey, ResultRow, RunInfo
 from suite.store.queries import Reader
 from suite.store.writer import RunWriter, Store
 from suite.sweep import sweep
@@ -53,7 +56,7 @@ def test_every_planned_case_is_stored_with_calibration_first(tmp_path: Path) -> 
     assert large.bound != "launch"
     assert large.p50_s == pytest.approx(2 * 4096**3 / 800e12, rel=0.01)
     with Reader.open(str(tmp_path / "store.db")) as reader:
-        calibration = reader.calibration("simulated0", Evidence.SIMULATED)
+        calibration = reader.calibration("simulated0", "fake", Evidence.SIMULATED)
     rates = (calibration.read_bytes_s, calibration.copy_bytes_s, calibration.triad_bytes_s)
     assert rates == pytest.approx((4e12, 4e12, 4e12), rel=0.01)
     assert (calibration.empty_device_s, calibration.empty_call_s) == pytest.approx((3e-6, 15e-6), rel=0.01)
@@ -105,6 +108,20 @@ def test_max_time_ends_politely_and_resume_goes_on(tmp_path: Path) -> None:
     assert (again.run, again.status) == (end.run, "complete")
     assert events[0] == SweepStarted(end.run, 13, len(rows))
     assert len(more) == len({row.case_key for row in more}) == 13
+
+
+def test_a_signal_that_comes_too_late_to_be_told_counts_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the last happening and the end of the run nobody waits for another."""
+    monkeypatch.setattr(Launcher, "interrupt", lambda self, reason: None)
+
+    def interrupt(event: Event) -> None:
+        if isinstance(event, CaseFinished) and event.done == event.total:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with Store.open(str(tmp_path / "store.db")) as store:
+        end = sweep(planned_sweep({"shapes": ["1x8x8"]}), store, interrupt)
+    assert (end.status, end.reason, end.by_signal) == ("complete", "", True)
+    assert runs(tmp_path)[0].status == "complete"
 
 
 def test_a_worker_that_never_starts_ends_the_command_before_a_run_is_stored(tmp_path: Path) -> None:
@@ -181,10 +198,10 @@ def test_a_run_that_goes_on_elsewhere_calibrates_the_other_chip(tmp_path: Path) 
 def test_a_simulated_device_is_not_judged_by_measured_calibrations(tmp_path: Path) -> None:
     whole = planned_sweep({"shapes": ["4096x4096x4096"], "options": {}})
     only_gemm = tuple(planned for planned in whole.cases if planned.case.workload.job == "gemm")
-    slow = Calibration(1.0, 1.0, 1.0, empty_device_s=1e3, empty_call_s=1e3)  # would make everything launch-bound
+    slow = {BaseKey("simulated0", "fake", f"empty_{dispatch}_s"): 1e3 for dispatch in ("device", "call")}
     with Store.open(str(tmp_path / "store.db")) as store:
-        sweep(replace(whole, cases=only_gemm, calibrations={"simulated0": slow}), store, lambda _: None)
-    assert [row.bound for row in stored(tmp_path)] != ["launch"]
+        sweep(replace(whole, cases=only_gemm, figures=slow), store, lambda _: None)
+    assert "launch" not in [row.bound for row in stored(tmp_path)]  # which it would be by those
 
 
 def test_numbers_that_are_not_finite_together_end_their_case_not_the_run(

@@ -12,7 +12,7 @@ from suite.hardware.spec import HardwareSpec, Memory
 from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.roofline import roof
-from suite.rows import Calibration, DeviceRow, Fractions, ResultRow, RunInfo
+from suite.rows import Calibration, CalibrationHistory, DeviceRow, Fractions, ResultRow, RunInfo
 from suite.store.roofs import RoofKey
 from tests.report.recordings import sustained
 
@@ -209,8 +209,8 @@ class FakeReader:
     def environment(self, run: str) -> Mapping[str, Mapping[str, Fact]]:
         return self.facts
 
-    def calibration(self, device_uid: str, evidence: Evidence) -> Calibration:
-        return self.base
+    def calibrations(self, device_uid: str, backend: str, evidence: Evidence) -> CalibrationHistory:
+        return CalibrationHistory((("", self.base),))
 
     def empirical_roofs(self, evidence: Evidence) -> dict[RoofKey, float]:
         best: dict[RoofKey, float] = {}

@@ -134,7 +134,7 @@ def test_a_clean_complete_run_needs_no_caution():
     [
         ("/home/ada/x.db and /Users/Ada/y", "~/x.db and ~/y"),
         ("/root/x", "~/x"),
-        ("/rooted/x /homes/ada", "/rooted/x /homes/ada"),
+        ("/rooted/x /homes/ada", "<folder>/x <folder>/ada"),
         ("postgresql://ada:secret@db/x", "postgresql://db/x"),
         ("link 02:42:ac:11:00:02 up", "link <address> up"),
         ("lovelace-node7 crashed", "<name> crashed"),

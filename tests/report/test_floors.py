@@ -7,8 +7,10 @@ import pytest
 from suite.case import Regime
 from suite.hardware.figure import NOT_FOUND
 from suite.report.floors import Ground, floors, missed_by, times_over, verdict
+from suite.report.panels import Panel
+from suite.report.roofs import RoofSet
 from suite.roofline import Ceilings, floors_s
-from suite.rows import Calibration
+from suite.rows import Calibration, CalibrationHistory
 from suite.work import Work
 from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, device, result
 
@@ -83,3 +85,32 @@ def test_an_empty_kernel_has_a_launch_floor_alone():
 @pytest.mark.parametrize(("times", "text"), [(1.084, "1.08x"), (18.29, "18.3x"), (1636.2, "1,636x"), (None, "")])
 def test_how_many_times_a_floor_is_short(times, text):
     assert times_over(times) == text
+
+
+def test_a_case_is_held_against_the_calibration_that_stood_when_it_finished():
+    """A device calibrated anew since has another launch floor, which did not decide that the case was launch bound."""
+    row = result(bound="launch", p50_s=2.8e-6, finished_at="2031-05-06T07:09:00.000Z")
+    steps = [
+        ("2031-05-06T07:08:00.000Z", replace(CALIBRATION, empty_device_s=1e-6)),
+        ("2031-05-07T00:00:00.000Z", replace(CALIBRATION, empty_device_s=0.5e-6)),
+    ]
+    found = Panel(device(), (row,), SPEC, CalibrationHistory(steps), RoofSet((), ()))
+    assert verdict(row, floors(row, Ground.of(found, row))).startswith("launch bound: the median is 2.80x the launch floor")
+    before = replace(row, finished_at="2031-05-06T07:07:59.999Z")
+    launch = named(floors(before, Ground.of(found, before)))["launch"]
+    assert (launch.time_s, launch.basis) == (None, "no empty kernel was measured here by then")
+
+
+def test_an_emulated_product_has_the_floor_of_the_products_that_it_takes():
+    row = result(format="fp32", pipe="bf16x9", switches={"emulation": "bf16x9"}, clock_hz=1.41e9)
+    below = named(floors(row, COUNTED))
+    assert below["compute"].time_s == pytest.approx(9 * row.flops / PEAKS["bf16"])
+    assert below["compute"].basis == "107 TFLOP/s, bf16x9 spec sheet"
+    assert below["compute at clock"].time_s == pytest.approx(9 * row.flops / (132 * 4096 * 1.41e9))
+
+
+def test_a_peak_that_stands_in_is_called_by_its_own_name():
+    listed = replace(SPEC, peak_variants={"fp16_acc_fp16": replace(NOT_FOUND, value=2 * PEAKS["fp16"])})
+    row = result(format="fp16", pipe="fp16_acc_fp16")
+    basis = [named(floors(row, Ground(Ceilings(device().info, spec), CALIBRATION)))["compute"].basis for spec in (SPEC, listed)]
+    assert basis == ["960 TFLOP/s, fp16 in place of fp16_acc_fp16 spec sheet", "1.92 PFLOP/s, fp16_acc_fp16 spec sheet"]

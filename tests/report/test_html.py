@@ -3,11 +3,13 @@ import hashlib
 import json
 import re
 from dataclasses import replace
+from importlib.resources import files
 from itertools import pairwise
 
 import pytest
 
 from suite.backend import Channel
+from suite.report.cases import DIGITS, POINTS
 from suite.report.document import build
 from suite.report.html import render_html
 from suite.report.tags import script_json, tag
@@ -104,6 +106,14 @@ def test_only_the_pages_own_scripts_may_run(swept):
     digests = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts}
     assert digests == set(re.findall(r"'sha256-([^']+)'", policy))
     assert "'unsafe-inline'" not in policy.split("style-src")[0]
+
+
+def test_the_script_is_told_how_series_are_packed_and_has_no_figure_of_its_own(swept):
+    _, page = swept
+    assert (page.cases["digits"], page.cases["points"]) == (DIGITS, POINTS)
+    script = files("suite.report").joinpath("assets", "cases.js").read_text(encoding="utf-8")
+    assert DIGITS not in script
+    assert "at most ${points} a series" in script
 
 
 def test_hostile_text_stays_text():

@@ -46,3 +46,10 @@ def test_a_pipe_without_a_declared_peak_is_named(pipe):
     roofs = roof_set([result(pipe=pipe)], SPEC, CALIBRATION, {})
     assert roofs.of_kind("spec") == ()
     assert f"no {pipe} peak in the spec sheet" in roofs.notes
+
+
+def test_an_emulation_has_a_roof_of_its_own_in_operations_of_what_it_computes():
+    rows = [result(format="fp64", pipe="int8x28"), result(format="int8")]
+    emulated, native = sorted(roof_set(rows, SPEC, CALIBRATION, {}).of_kind("spec"), key=lambda line: line.peak_flop_s)
+    assert emulated.peak_flop_s == pytest.approx(PEAKS["int8"] / 28)
+    assert (emulated.label, native.label) == ("int8x28 68.6 TFLOP/s", "int8 1.92 POP/s")

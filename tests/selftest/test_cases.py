@@ -7,9 +7,11 @@ from suite.config import compose
 from suite.hardware.assign import assign
 from suite.hardware.catalogue import load
 from suite.jobs.gemm import GemmJob, GemmSettings
+from suite.plan import COLD
 from suite.planned import DeviceSlot
-from suite.roofline import Ceilings
-from suite.selftest.cases import LONGEST_S, Products, products
+from suite.roofline import Ceilings, floors_s
+from suite.rows import Calibration
+from suite.selftest.cases import LONGEST_S, SIDES, Products, products
 from suite.selftest.course import Course, courses
 from suite.settings import RunConfig
 
@@ -197,3 +199,17 @@ def test_a_named_sheet_decides_the_sizes() -> None:
     config = compose(["experiment=selftest", "backend=cuda", "hardware=nvidia-h200-sxm5-141gb"])
     (one,) = courses(config, [slot(0, STRANGE)], lambda backend: True)
     assert gemm(one.passes[0].config).formats == ["bf16", "fp8_e4m3"]
+
+
+@pytest.mark.parametrize("info", [H200, TWO_CORES])
+def test_the_largest_product_is_the_largest_whose_compute_floor_is_short_enough(info: DeviceInfo) -> None:
+    known = limits(info)
+    few = products(known)
+    side = int(few.largest.partition("x")[0])
+
+    def longest_s(side: int) -> float:
+        works = [GemmJob().work(each) for each in GemmJob().workloads(GemmSettings(formats=[*few.formats], shapes=[f"{side}"]))]
+        return max(floors_s(work, COLD, known, Calibration())[0] or 0.0 for work in works)
+
+    assert longest_s(side) <= LONGEST_S or side == SIDES[-1]
+    assert side == SIDES[0] or longest_s(2 * side) > LONGEST_S

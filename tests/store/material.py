@@ -1,6 +1,7 @@
 """Runs, planned cases and measurements as a sweep hands them to the store."""
 
 from datetime import UTC, datetime, timedelta
+from statistics import median
 from typing import Any
 
 from suite.backend import Channel, DeviceInfo, Fact
@@ -59,7 +60,9 @@ def planned(case_: Case | None = None, slot: int = 0, work: Work | None = None) 
 def sample_set(count: int = 200, base_ns: int = 20_000) -> SampleSet:
     durations = tuple(base_ns + (i * 7919) % 331 for i in range(count))
     starts, spans = tuple(range(0, count, 10)), (Span(0, 0.0001, 0.0013), Span(count // 2, 0.1 + 1 / 3, 0.5))
-    return SampleSet(durations, 10, "graph", 1e-9, count, sum(durations), min(durations), 1, starts, {"sets": 3}, spans)
+    figures = {"count": count, "sum_ns": sum(durations), "min_ns": min(durations), "median_ns": median(durations)}
+    more: dict[str, Any] = {"boundaries": starts, "details": {"sets": 3}, "spans": spans, **figures}
+    return SampleSet(durations, 10, "graph", 1e-9, **more)
 
 
 def telemetry(points: int = 100) -> dict[str, Channel]:

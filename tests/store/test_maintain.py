@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from suite.case import Regime
 from suite.errors import StoreUnusable, UsageError
 from suite.outcome import Outcome
 from suite.roofline import FORMULAS_VERSION, Summary
 from suite.rows import Calibration
 from suite.store import maintain, merge
 from suite.store.queries import Reader
+from suite.store.recorder import Record
 from suite.store.writer import Store
 from tests.store import material
 
@@ -321,3 +323,39 @@ class TestRebuild:
         with pytest.raises(ValueError, match="nan"):
             maintain.rebuild(str(here), derive, everything=True)
         assert Reader.open(str(here)).results() == before
+
+
+def test_a_result_is_derived_by_the_calibration_of_its_time_and_backend(here: Path) -> None:
+    def empty(p50_s: float, minute: int) -> Record:
+        planned = material.planned(material.calibration_case("empty", Regime("warm", "sustained", "device")))
+        return material.record(planned, summary=material.summary(p50_s=p50_s), finished_at=at(minute))
+
+    def at(minute: int) -> datetime:
+        return material.START + timedelta(minutes=minute)
+
+    for backend, p50_s in (("cuda", 1e-6), ("xla", 7e-6)):
+        first = material.run_start(material.device(backend=backend))
+        with Store.open(str(here)) as store, store.start_run(first) as run:
+            run.record(empty(p50_s, 1))
+            run.record(material.record(material.planned(material.case(0)), finished_at=at(2)))
+    with Store.open(str(here)) as store, store.start_run(material.run_start()) as run:
+        run.record(empty(50e-6, 3))
+        run.record(material.record(material.planned(material.case(0)), finished_at=at(4)))
+    change(here, "update summary set formulas_version = 1")
+    seen: list[tuple[str, float | None]] = []
+
+    def derive(stored: maintain.Stored) -> Summary:
+        if stored.case.workload.job == "gemm":
+            seen.append((stored.device.info.backend, stored.calibration.empty_device_s))
+        return material.summary(p50_s=stored.calibration.empty_device_s or 1.0)
+
+    assert maintain.rebuild(str(here), derive) == 6
+    assert seen == [("cuda", 1e-6), ("xla", 7e-6), ("cuda", 50e-6)]
+
+
+def test_a_median_that_is_under_the_least_sample_is_no_median(here: Path) -> None:
+    filled(here, range(2))
+    change(here, "update sample_blob set median_ns = 1.5 where result_id = 2")
+    (problem,) = maintain.check(str(here))
+    assert problem.where == "result 2"
+    assert "not those that were counted" in problem.what

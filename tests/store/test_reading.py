@@ -203,7 +203,7 @@ def test_what_is_simulated_is_compared_among_itself_and_the_rest_with_nothing(pa
     assert [row.fractions.empirical for row in simulated] == [pytest.approx(1e14 / roof[0]), pytest.approx(4e14 / roof[1])]
     assert empirical(reader.results(evidence=["measured", "imported"])) == {2: 1.0, 3: None, 4: None}
     assert reader.empirical_roofs(Evidence.SIMULATED) == {("a1b2", "bf16", "sustained"): 4e14}
-    assert reader.calibration("a1b2") == Calibration()
+    assert reader.calibration("a1b2", "cuda") == Calibration()
 
 
 def test_the_calibration_is_the_latest_of_the_device(path: str) -> None:
@@ -223,8 +223,8 @@ def test_the_calibration_is_the_latest_of_the_device(path: str) -> None:
     )
     run_of(path, broken)
     expected = Calibration(4.6e12, 4.2e12, 4.4e12, empty_device_s=1.3e-6, empty_call_s=5.1e-6)
-    assert Reader.open(path).calibration("a1b2") == expected
-    assert Reader.open(path).calibration("nowhere") == Calibration()
+    assert Reader.open(path).calibration("a1b2", "cuda") == expected
+    assert Reader.open(path).calibration("nowhere", "cuda") == Calibration()
 
 
 def test_on_rocm_the_cache_is_the_sheets_when_that_is_larger(path: str) -> None:
@@ -335,4 +335,45 @@ def test_calibrations_by_an_older_method_do_not_count(path: str) -> None:
     old = calibration("copy", 9e12, later_s=500)
     older_case = replace(old.planned.case, method_version=old.planned.case.method_version - 1)
     run_of(path, calibration("copy", 4.3e12), replace(old, planned=old.planned._replace(case=older_case)))
-    assert Reader.open(path).calibration("a1b2").copy_bytes_s == 4.3e12
+    assert Reader.open(path).calibration("a1b2", "cuda").copy_bytes_s == 4.3e12
+
+
+def test_an_empty_kernel_is_the_frameworks_and_bandwidth_is_the_chips(path: str) -> None:
+    """XLA and CUDA drive the same chip: a launch of the one says nothing of a launch of the other."""
+    run_of(
+        path,
+        calibration("read", 4.6e12),
+        calibration("copy", 4.3e12),
+        calibration("empty", 0.0, p50_s=1e-6, regime=WARM),
+        calibration("empty", 0.0, p50_s=5e-6, regime=CALL),
+    )
+    run_of(
+        path,
+        calibration("read", 4.4e12, later_s=100),
+        calibration("triad", 4.5e12, later_s=100),
+        calibration("empty", 0.0, p50_s=90e-6, regime=CALL, later_s=100),
+        device=material.device(backend="xla"),
+    )
+    reader = Reader.open(path)
+    bandwidth = (4.6e12, 4.3e12, 4.5e12)
+    assert reader.calibration("a1b2", "cuda") == Calibration(*bandwidth, empty_device_s=1e-6, empty_call_s=5e-6)
+    assert reader.calibration("a1b2", "xla") == Calibration(*bandwidth, empty_device_s=None, empty_call_s=90e-6)
+    assert reader.calibration("a1b2", "rocm") == Calibration(*bandwidth)
+    assert reader.base_figures(["a1b2"])["a1b2", "xla", "read_bytes_s"] == 4.4e12
+    assert reader.base_figures(["ffff"]) == {}
+
+
+def test_the_calibration_that_stood_when_a_result_finished_is_found(path: str) -> None:
+    run_of(
+        path,
+        material.record(case(0)),
+        calibration("empty", 0.0, p50_s=1e-6, regime=WARM, later_s=10),
+        material.record(case(1), finished_at=material.START + timedelta(seconds=10)),
+        material.record(case(2), finished_at=material.START + timedelta(seconds=20)),
+    )
+    run_of(path, calibration("empty", 0.0, p50_s=8e-6, regime=WARM, later_s=30))
+    reader = Reader.open(path)
+    found = reader.calibrations("a1b2", "cuda")
+    stood = [found.at(row.finished_at).empty_device_s for row in reader.results(job="gemm")]
+    assert stood == [None, 1e-6, 1e-6]
+    assert found.latest.empty_device_s == 8e-6

@@ -109,7 +109,7 @@ def test_no_question_of_a_command_reads_the_whole_store(big: Path, steps: Callab
     questions: dict[str, tuple[Callable[[], Sized], int]] = {
         "runs": (reader.runs, RESULTS),  # each with the number of its finished cases
         "roofs": (reader.empirical_roofs, RESULTS),
-        "calibration": (lambda: [reader.calibration("uid0003")], 0),
+        "calibration": (lambda: [reader.calibration("uid0003", "cuda")], 0),
         "latest rows": (lambda: reader.results(newest_first=True, limit=100), of_device),
         "rows of a format": (lambda: reader.results(format="bf16", limit=100), of_device),
         "rows of a device": (lambda: reader.results(device_uid="uid0003", limit=100), 3 * of_run + of_device),

@@ -1,10 +1,9 @@
 "use strict";
 (() => {
-  const { cases, themes } = JSON.parse(document.getElementById("roofbench-cases").textContent);
+  const { cases, themes, digits, points } = JSON.parse(document.getElementById("roofbench-cases").textContent);
   const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
   const CONFIG = { displayModeBar: false, responsive: true, showSendToCloud: false, plotlyServerURL: "" };
-  const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
-  const STEPS = DIGITS.length ** 2 - 1;
+  const STEPS = digits.length ** 2 - 1;
   // Pixels.
   const TITLE = 22, AXIS = 44, LEFT = 68, RIGHT = 14, TICK_LABEL = 44;
   const HEIGHTS = { samples: 180, clock: 90, power: 90, temperature: 60, reason: 34 };
@@ -12,7 +11,7 @@
   function unpack(text, low, high) {
     const values = [];
     for (let i = 0; i < text.length; i += 2) {
-      const step = DIGITS.indexOf(text[i]) * DIGITS.length + DIGITS.indexOf(text[i + 1]);
+      const step = digits.indexOf(text[i]) * digits.length + digits.indexOf(text[i + 1]);
       values.push(low + ((high - low) * step) / STEPS);
     }
     return values;
@@ -244,7 +243,7 @@
   function note(data) {
     const groups = data.samples.x.length / 2;
     return [
-      `${data.taken}; drawn as ${groups} ${data.samples.p05 ? "groups of neighbours" : "points"}, readings as at most 200 a series.`,
+      `${data.taken}; drawn as ${groups} ${data.samples.p05 ? "groups of neighbours" : "points"}, readings as at most ${points} a series.`,
       data.axis && data.axis.length > 1 ? "The idle time between windows is cut short (shaded)." : "",
       data.remark ? `${data.remark[0].toUpperCase()}${data.remark.slice(1)}.` : "",
       data.ordered ? "This store does not say when the samples were taken." : "",

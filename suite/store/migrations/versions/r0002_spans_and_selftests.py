@@ -1,4 +1,4 @@
-"""When samples were taken, and what selftests found."""
+"""When samples were taken, their exact median, and what selftests found."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,8 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Add the spans of samples, none for those of before, and the table of selftests."""
+    """Add the spans and the exact median of samples, none for those of before, and the table of selftests."""
+    op.add_column("sample_blob", sa.Column("median_ns", sa.Double(), nullable=True))
     op.add_column("sample_blob", sa.Column("spans", sa.JSON(), nullable=False, server_default="[]"))
     op.create_table(
         "selftest",

@@ -1,5 +1,6 @@
 """A run's resolved configuration as one experiment file, for a reader who lacks the folder that the run was composed from."""
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any
@@ -11,12 +12,21 @@ COMMAND = f"roofbench run --config-dir DIR experiment={NAME}"
 PLACE = f"DIR/experiment/{NAME}.yaml"
 HEADER = f"""\
 # @package _global_
-# Every setting of {{what}}, so that no other file is needed. Saved as {PLACE}, it is run with:
+# Every setting that {{what}} measures with{{missing}}. Saved as {PLACE}, it is run with:
 #   {COMMAND}"""
+ALL = ", so that no other file is needed"
+MISSING = ", but for what is named below"
+WIDTH = 120
 
 CONFIG_FLAGS = ("--config-dir", "-cd")
 SEARCH_PATH = "hydra.searchpath"
 OWN_BACKENDS = "backends."  # the module of a backend that comes with roofbench begins so
+SHEETS = "DIR/hardware"
+SHEET = f"{SHEETS}/{{}}.yaml"
+WITHOUT_SHEET = (
+    "without it fractions of spec, and what the plan leaves out or adds as bursts, follow the built-in sheet that the device's "
+    "name matches"
+)
 # Where results go, what goes on, and what was chosen by a file or a folder of the user's: nothing of it says what is measured.
 LEFT_OUT = ("store", "resume", "experiment", "hardware", "hardware_folders")
 
@@ -31,29 +41,31 @@ def own_folder_lines(info: RunInfo, store_override: str) -> Iterator[str]:
     """For whoever has the store: how to hand on a run whose command does not repeat it; ``store_override`` names the store."""
     if own_folder(info):
         yield (
-            "composed from a folder of your own; one file with all of it, for others: "
+            "composed from a folder of your own; as one file, for others: "
             f"roofbench run --cfg experiment resume={info.run}{store_override}"
         )
 
 
 def missing_elsewhere(config: Mapping[str, Any]) -> list[str]:
-    """What even the file cannot carry, one sentence each: backends and spec sheets that are not roofbench's."""
+    """What even the file cannot carry, one clause each: backends and spec sheets that are not roofbench's."""
     found = [
         f"backend {name} is {backend['target']}, which is no part of roofbench and has to be installed"
         for name, backend in config.get("backends", {}).items()
         if backend.get("target") and not backend["target"].startswith(OWN_BACKENDS)
     ]
     sheet = config.get("hardware")
-    if config.get("hardware_folders") or (sheet and not _is_built_in(sheet)):
+    if sheet and not _is_built_in(sheet):
         found.append(
-            "spec sheets of the user's own were looked at first; without them fractions of spec, and what the plan leaves out "
-            "or adds as bursts, follow the built-in sheet that the device's name matches"
+            f"hardware={sheet} is a spec sheet of the user's own: add it as {SHEET.format(sheet)}, and hardware={sheet} "
+            f"to the command; {WITHOUT_SHEET}"
         )
-    return found
+    elif config.get("hardware_folders"):
+        found.append(f"spec sheets of the user's own were looked at first: add them to {SHEETS}; {WITHOUT_SHEET}")
+    return [_printable(clause) for clause in found]
 
 
 def experiment_file(config: Mapping[str, Any], what: str) -> str:
-    """The YAML text of ``config`` (a ``RunConfig`` as JSON values) as an experiment, complete in itself.
+    """The YAML text of ``config`` (a ``RunConfig`` as JSON values) as an experiment; its header says what it cannot carry.
 
     Its jobs and backends stand on the schemas alone: the groups' files, which may be another's elsewhere, set nothing.
     """
@@ -61,9 +73,19 @@ def experiment_file(config: Mapping[str, Any], what: str) -> str:
 
     content = {name: _plain(value) for name, value in config.items() if name not in LEFT_OUT}
     body = {"defaults": list(_defaults(config)), **content}
-    dumped = yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=120)
-    printable = "".join(character for character in what if character.isprintable())
-    return f"{HEADER.format(what=printable)}\n{dumped}"
+    dumped = yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=WIDTH)
+    missing = missing_elsewhere(config)
+    header = HEADER.format(what=_printable(what), missing=MISSING if missing else ALL)
+    comments = [line for clause in missing for line in _comment(f"Not in this file: {clause}.")]
+    return "\n".join([header, *comments, dumped])
+
+
+def _printable(text: str) -> str:
+    return "".join(character for character in text if character.isprintable())
+
+
+def _comment(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="#   ", break_on_hyphens=False)
 
 
 def _defaults(config: Mapping[str, Any]) -> Iterator[Any]:

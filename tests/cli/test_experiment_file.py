@@ -5,14 +5,15 @@ import re
 import shutil
 import sys
 from dataclasses import asdict
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from suite import cli
-from suite.again import LEFT_OUT, experiment_file, missing_elsewhere, own_folder
 from suite.config import compose
+from suite.experiment_file import LEFT_OUT, experiment_file, missing_elsewhere, own_folder
 from suite.report.privacy import Scrubber
 from suite.report.reproduce import rerun_command
 from suite.store.queries import Reader
@@ -123,11 +124,46 @@ def test_every_composition_comes_back_from_its_file(overrides: list[str], tmp_pa
 def test_a_sheet_of_the_user_s_own_is_named_as_missing_elsewhere() -> None:
     built_in: dict[str, Any] = {"hardware": "amd-mi300x", "hardware_folders": []}
     assert missing_elsewhere(built_in) == []
-    for config in ({"hardware": "acme", "hardware_folders": []}, {"hardware": None, "hardware_folders": ["/x/hardware"]}):
+    named: dict[str, Any] = {"hardware": "acme", "hardware_folders": ["/x/hardware"]}
+    unnamed: dict[str, Any] = {"hardware": None, "hardware_folders": ["/x/hardware"]}
+    for config, begins in (
+        (named, "hardware=acme is a spec sheet of the user's own: add it as DIR/hardware/acme.yaml, and hardware=acme to the"),
+        (unnamed, "spec sheets of the user's own were looked at first: add them to DIR/hardware; without it fractions of spec"),
+    ):
         (text,) = missing_elsewhere(config)
-        assert text.startswith("spec sheets of the user's own were looked at first")
+        assert text.startswith(begins)
         assert "/x" not in text
-        assert "hardware" not in experiment_file(config, "a run").partition("defaults")[2]
+        header, _, settings = experiment_file(config, "a run").partition("defaults")
+        assert "hardware" not in settings
+        assert f"# Not in this file: {text}." in header.replace("\n#  ", "")
+        assert all(line.startswith("#") for line in header.splitlines())
+
+
+def test_a_sheet_that_the_file_cannot_carry_is_said_beside_it_and_works_once_it_is_added(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (mine / "hardware").mkdir()
+    text = (resources.files("configs") / "hardware" / "nvidia-h200-sxm5-141gb.yaml").read_text()
+    (mine / "hardware" / "acme.yaml").write_text(text.replace("nvidia-h200-sxm5-141gb", "acme"))
+    assert cli.main(["run", "--cfg", "experiment", "--config-dir", str(mine), "backend=cpu", "hardware=acme"]) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith("roofbench: not in this file: hardware=acme is a spec sheet of the user's own: add it as DIR/")
+    assert said.err.count("\n") == 1
+    assert ", but for what is named below. Saved as " in said.out
+    elsewhere = save(tmp_path / "elsewhere", said.out)
+    shutil.copytree(mine / "hardware", elsewhere / "hardware")
+    before, after = compose(["backend=cpu", "hardware=acme"], mine), compose(["experiment=again", "hardware=acme"], elsewhere)
+    assert {**asdict(before), **dict.fromkeys(LEFT_OUT)} == {**asdict(after), **dict.fromkeys(LEFT_OUT)}
+    assert (before.hardware, after.hardware) == ("acme", "acme")
+
+
+def test_a_file_that_lacks_nothing_says_so_and_nothing_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", "--cfg", "experiment", "backend=cpu", "hardware=mi300x"]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "# Every setting that a run measures with, so that no other file is needed. Saved as " in said.out
+    assert "Not in this file" not in said.out
 
 
 @pytest.mark.parametrize(
@@ -145,7 +181,7 @@ def test_what_was_composed_from_ones_own_folder_is_known_by_its_command(fields: 
 
 def test_a_name_in_the_header_cannot_end_it() -> None:
     text = experiment_file({}, "run x\n!!python/object: y\x07\u2028z")
-    assert text.splitlines()[1].startswith("# Every setting of run x!!python/object: yz, ")
+    assert text.splitlines()[1].startswith("# Every setting that run x!!python/object: yz measures with, ")
 
 
 @pytest.mark.parametrize("flag", ["--resolve", "--package=measure"])
