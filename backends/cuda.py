@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,8 @@ from backends.cold import flush_factor
 from backends.failures import classify
 from backends.options import read_options
 from backends.telemetry.clocked import ClockedTelemetry
-from backends.telemetry.gauges import ReadingLost
 from backends.telemetry.nvidia import nvml_telemetry
-from backends.telemetry.nvml import Nvml, NvmlDevice, load_nvml
+from backends.telemetry.nvml import Nvml, NvmlDevice, load_nvml, told
 from backends.telemetry.others import DeviceAddress
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
 from suite.case import Case
@@ -226,10 +225,10 @@ class CudaBackend:
             memory_bytes=properties.total_memory,
             architecture=f"sm_{properties.major}{properties.minor}",
             visible_units=properties.multi_processor_count,
-            max_clock_hz=_read(nvml, NvmlDevice.max_sm_clock_hz),
-            max_memory_clock_hz=_read(nvml, NvmlDevice.max_memory_clock_hz),
+            max_clock_hz=told(nvml, NvmlDevice.max_sm_clock_hz),
+            max_memory_clock_hz=told(nvml, NvmlDevice.max_memory_clock_hz),
             llc_bytes=properties.L2_cache_size or None,
-            power_limit_w=_read(nvml, NvmlDevice.power_limit_w),
+            power_limit_w=told(nvml, NvmlDevice.power_limit_w),
             pci_bus_id=_address(index).pci_bus_id,
             driver=nvml.driver() if isinstance(nvml, NvmlDevice) else None,
             partition=partition,
@@ -259,12 +258,3 @@ def _address(index: int) -> DeviceAddress:
     if bus is None:
         return DeviceAddress(str(properties.uuid), None)
     return DeviceAddress(str(properties.uuid), f"{properties.pci_domain_id:08x}:{bus:02x}:{properties.pci_device_id:02x}.0")
-
-
-def _read(device: NvmlDevice | str, reader: Callable[[NvmlDevice], float]) -> float | None:
-    if isinstance(device, str):
-        return None
-    try:
-        return reader(device)
-    except ReadingLost:
-        return None

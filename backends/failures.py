@@ -24,6 +24,7 @@ RULES = (
     Rule(
         (
             "out of memory",
+            "resource_exhausted",
             "can't allocate memory",
             "cannot allocate memory",
             "not enough memory: you tried to allocate",
@@ -59,6 +60,8 @@ RULES = (
     Rule(
         (
             "cuda error",
+            "cuda_error_",
+            "in an error state",
             "hip error",
             "device-side assert",
             "illegal memory access",

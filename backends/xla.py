@@ -14,7 +14,7 @@ from backends.host.cuda_driver import CudaIdentity, DriverSilent, identify
 from backends.options import read_options
 from backends.telemetry.host import cpu_telemetry
 from backends.telemetry.nvidia import nvml_telemetry
-from backends.telemetry.nvml import NvmlDevice, load_nvml
+from backends.telemetry.nvml import Nvml, NvmlDevice, load_nvml, told
 from backends.telemetry.others import DeviceAddress
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
 from suite.case import Case
@@ -82,7 +82,9 @@ class XlaBackend:
     def environment(self) -> Mapping[str, Fact]:
         from backends.jax.libraries import jax_facts
 
-        return jax_facts(self._selected())
+        device = self._nvml_device(self._selected())
+        settings = device.facts() if isinstance(device, NvmlDevice) else {}
+        return {**jax_facts(self._selected()), **settings}
 
     def supports(self, case: Case) -> str | None:
         from backends.jax import jobs
@@ -108,13 +110,13 @@ class XlaBackend:
 
         assert isinstance(kernel, XlaKernel)
         on_cpu, cold = self._selected_target().kind == "cpu", case.regime.cache == "cold"
+        if cold and not on_cpu:
+            self._refuse_warm(kernel)
         if on_cpu and not cold and case.regime.dispatch == "device":
             return self._grouped(kernel, sample_s)
         if on_cpu or case.regime.dispatch == "call":
             flush = self._flush if on_cpu and cold else None
-            return HostSampler(kernel, LaunchPlan(1, kernel.sets, kernel.sets), self.synchronize, flush)
-        if cold:
-            self._refuse_warm(kernel)
+            return HostSampler(kernel, LaunchPlan(1, kernel.sets, kernel.sets), kernel.wait_for_latest, flush)
         return self._slope(kernel, sample_s, clock_resolution_s())
 
     def _refuse_warm(self, kernel: "XlaKernel") -> None:
@@ -130,14 +132,8 @@ class XlaBackend:
         device, period_s = self._selected(), self._options["telemetry_period_s"]
         if device.platform == "cpu":
             return cpu_telemetry(self._cpu, self._cpu.cores, period_s)
-        identity = _identity(device)
-        if isinstance(identity, str):
-            return NoTelemetry(identity)
-        nvml = load_nvml()
-        if nvml.library is None:
-            return NoTelemetry(nvml.reason)
-        found = NvmlDevice.find(nvml.library, DeviceAddress(identity.uuid, identity.pci_bus_id))
-        return nvml_telemetry(found, period_s, NO_CLOCK) if found else NoTelemetry("NVML does not know JAX's device")
+        found = self._nvml_device(device)
+        return NoTelemetry(found) if isinstance(found, str) else nvml_telemetry(found, period_s, NO_CLOCK)
 
     def memory_free(self) -> int:
         if self._selected().platform == "cpu":
@@ -162,21 +158,43 @@ class XlaBackend:
         from backends.launches.plan import estimate_launch_s, plan_launches
 
         kernel.enqueue(0)
-        timed = time_by_host(kernel, self.synchronize, sets=1)
+        timed = time_by_host(kernel, kernel.wait_for_latest, sets=1)
         plan = plan_launches(estimate_launch_s(timed, 1, sample_s, LAUNCHES_AT_MOST), sample_s, 1, LAUNCHES_AT_MOST)
-        return HostSampler(kernel, plan, self.synchronize)
+        return HostSampler(kernel, plan, kernel.wait_for_latest)
 
     def _slope(self, kernel: "XlaKernel", sample_s: float, resolution_s: float) -> Sampler:
         from backends.jax.program import NotALoop
-        from backends.jax.slope import LoopTurns, QueueTurns, SlopeSampler
+        from backends.jax.slope import HOST_SHARE_AT_MOST, LoopTurns, QueueTurns, SlopeSampler, launch_s
 
         why = f"a turn over {kernel.sets} sets would not fit one program"
         if kernel.sets <= SETS_IN_A_LOOP:
             try:
-                return SlopeSampler(LoopTurns(kernel), kernel.sets, sample_s, resolution_s)
+                return SlopeSampler(LoopTurns(kernel, launch_s(kernel)), kernel.sets, sample_s, resolution_s)
             except NotALoop as error:
                 why = str(error)
-        return SlopeSampler(QueueTurns(kernel, why), kernel.sets, sample_s, resolution_s)
+        queued = QueueTurns(kernel, why)
+        sampler = SlopeSampler(queued, kernel.sets, sample_s, resolution_s)
+        share = queued.host_share(max(1, sampler.launches // kernel.sets))
+        if share > HOST_SHARE_AT_MOST:
+            raise NotImplementedError(
+                f"time on the device is not supported here: {why}, and calls are handed over in {share:.0%} of the time that "
+                "they take, so that the host would be timed; ask for the dispatch call, or for a larger product"
+            )
+        return sampler
+
+    def _nvml_device(self, device: "jax.Device") -> NvmlDevice | str:
+        """The driver's handle of a device, or why there is none."""
+        identity = _identity(device)
+        if isinstance(identity, str):
+            return identity
+        if self._nvml.library is None:
+            return self._nvml.reason
+        found = NvmlDevice.find(self._nvml.library, DeviceAddress(identity.uuid, identity.pci_bus_id))
+        return found or f"NVML does not know the device {identity.pci_bus_id}"
+
+    @cached_property
+    def _nvml(self) -> Nvml:
+        return load_nvml()
 
     @cached_property
     def _flush(self) -> "Flush":
@@ -210,13 +228,18 @@ class XlaBackend:
         )
         if isinstance(identity, str):
             return replace(info, details={**info.details, "driver": identity})
+        nvml = self._nvml_device(device)
         return replace(
             info,
             memory_bytes=identity.memory_bytes,
             architecture="sm_{}{}".format(*identity.capability),
             visible_units=identity.units,
+            max_clock_hz=told(nvml, NvmlDevice.max_sm_clock_hz),
+            max_memory_clock_hz=told(nvml, NvmlDevice.max_memory_clock_hz),
             llc_bytes=identity.l2_bytes or None,
+            power_limit_w=told(nvml, NvmlDevice.power_limit_w),
             pci_bus_id=identity.pci_bus_id,
+            driver=nvml.driver() if isinstance(nvml, NvmlDevice) else None,
         )
 
     def _describe_cpu(self, index: int) -> DeviceInfo:

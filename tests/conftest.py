@@ -1,5 +1,6 @@
 """What every test stands on: children that find the sources, and no file of the user's read or written."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 def _apart_from_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Workers import ``suite`` and ``tests`` from this checkout; locks and caches are the session's own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
         patch.setenv("ROOFBENCH_LOCK_DIR", str(tmp_path_factory.mktemp("locks")))
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield

@@ -90,12 +90,14 @@ class Audit(NamedTuple):
     """What a program that is meant to repeat its work in one loop really does.
 
     Of arrays of at least the size asked about: ``hoisted`` names instructions that run once, outside the loop, and
-    ``copied_bytes`` is what one turn copies.  ``products`` counts the matrix products of one turn.
+    ``copied_bytes`` is what one turn copies; ``doubled`` names a fusion that writes two such arrays, the result and an operand
+    written back whole, or is empty.  ``products`` counts the matrix products of one turn.
     """
 
     loops: int
     hoisted: tuple[str, ...]
     copied_bytes: int
+    doubled: str
     products: int
 
 
@@ -127,6 +129,7 @@ def audit(module: Module, elements: int) -> Audit:
         len(loops),
         tuple(each.name for each in _working(list(module.outside()), elements)),
         sum(array.size_bytes for each in copied for array in each.arrays[:1]),
+        next((each.name for each in body if each.opcode == "fusion" and _writes_two(each, elements)), ""),
         sum(is_product(each) for each in body),
     )
 
@@ -139,6 +142,10 @@ def _working(instructions: Sequence[Instruction], elements: int) -> list[Instruc
         for each in instructions
         if each.opcode not in PASSIVE and max(each.elements, *(sizes.get(name, 0) for name in each.operands), 0) >= elements
     ]
+
+
+def _writes_two(instruction: Instruction, elements: int) -> bool:
+    return sum(array.elements >= elements for array in instruction.arrays) > 1
 
 
 def is_product(instruction: Instruction) -> bool:

@@ -53,11 +53,15 @@ class XlaKernel:
         self._plan = plan
         self.sets = sets
         self.distribution = distribution
-        self.inputs: list[tuple[Operand, ...]] = []
+        self._scalars = tuple(jax.numpy.asarray(value, jax.numpy.float32) for value in plan.scalars)
+        self.inputs: list[tuple[Operand, ...]] = [() for _ in range(sets)]
+        self._arguments: list[Operands] = [() for _ in range(sets)]  # made once: a launch should cost the host a call
         self.refill(seed)
         shape, dtype = plan.output
         self.outputs = [check.poisoned(shape, dtype) for _ in range(sets)]
-        self._launch = compile_launch(plan.compute, self._arguments(0), self.outputs[0])
+        self._spares: list[list[jax.Array]] = []
+        self._latest = 0
+        self._launch = compile_launch(plan.compute, self._arguments[0], self.outputs[0])
         self._description = dict(describe(self._launch.text))
         self.execution: str = self._description.pop("execution")
 
@@ -71,37 +75,49 @@ class XlaKernel:
         return int(sum(each.data.nbytes for each in self.inputs[0]) + self.outputs[0].nbytes)
 
     def enqueue(self, set_index: int) -> None:
-        self.outputs[set_index] = self._launch.run(self._arguments(set_index), self.outputs[set_index])
+        self.outputs[set_index] = self._launch.run(self._arguments[set_index], self.outputs[set_index])
+        self._latest = set_index
 
-    def loop(self, turns: int) -> Loop:
-        """Compile a program of ``turns`` turns over every set."""
-        arguments = [self._arguments(index) for index in range(self.sets)]
-        return compile_loop(self._plan.compute, arguments, self.outputs, turns, self._plan.products)
+    def loop(self, turns: int, rotations: int = 1) -> Loop:
+        """Compile a program of ``turns`` turns, each of ``rotations`` over every set."""
+        shape, dtype = self._plan.output
+        while len(self._spares) < rotations - 1:
+            self._spares.append([check.poisoned(shape, dtype) for _ in range(self.sets)])
+        return compile_loop(self._plan.compute, self._arguments, self._slots(rotations), turns, self._plan.products)
 
-    def run(self, loop: Loop) -> None:
+    def run(self, loop: Loop, rotations: int = 1) -> None:
         """Run a loop's program to its end, in the kernel's buffers."""
-        arguments = tuple(self._arguments(index) for index in range(self.sets))
-        operands, outputs = loop.program.run(arguments, tuple(self.outputs))
-        self.outputs = list(outputs)
-        self.inputs = [self._with(index, arrays) for index, arrays in enumerate(operands)]
+        # A program takes over what it is given; scalars serve every set, so it gets copies.
+        data = len(self._plan.operands) + sum(operand.scale is not None for operand in self.inputs[0])
+        arguments = tuple((*each[:data], *(scalar.copy() for scalar in self._scalars)) for each in self._arguments)
+        operands, slots = loop.program.run(arguments, self._slots(rotations))
+        self.outputs = list(slots[0])
+        self._spares[: rotations - 1] = [list(slot) for slot in slots[1:]]
+        for index, arrays in enumerate(operands):
+            self._keep(index, self._with(index, arrays))
         self.wait()
 
     def wait(self) -> None:
         """Return when everything enqueued has finished."""
         jax.block_until_ready((self.outputs, self.inputs))
 
+    def wait_for_latest(self) -> None:
+        """Return when the latest launch has: asking one array costs the host a fraction of a microsecond."""
+        jax.block_until_ready(self.outputs[self._latest])
+
     def refill(self, seed: int) -> None:
-        self.inputs = [
-            tuple(
+        for index in range(self.sets):
+            self._keep(index, ())  # its memory is free for the next
+            fresh = (
                 drawn(shape, dtype, self.distribution, mixed_seed(seed, index, number))
                 for number, (shape, dtype) in enumerate(self._plan.operands)
             )
-            for index in range(self.sets)
-        ]
+            self._keep(index, tuple(fresh))
 
     def poison(self) -> None:
         shape, dtype = self._plan.output
-        self.outputs = [check.poisoned(shape, dtype) for _ in range(self.sets)]
+        for index in range(self.sets):
+            self.outputs[index] = check.poisoned(shape, dtype)
 
     def observe(self, probe: Probe) -> Observed:
         return check.observe(self.outputs[probe.set_index], probe)
@@ -128,12 +144,16 @@ class XlaKernel:
 
     def close(self) -> None:
         """Drop the buffers."""
-        self.inputs, self.outputs = [], []
+        self.inputs, self.outputs, self._arguments, self._spares = [], [], [], []
 
-    def _arguments(self, index: int) -> Operands:
-        scales = tuple(each.scale for each in self.inputs[index] if each.scale is not None)
-        constants = tuple(np.float32(value) for value in self._plan.scalars)
-        return (*(each.data for each in self.inputs[index]), *scales, *map(jax.numpy.asarray, constants))
+    def _slots(self, rotations: int) -> tuple[tuple[jax.Array, ...], ...]:
+        """Outputs of every set for each rotation of a turn: the kernel's own first."""
+        return tuple(tuple(each) for each in (self.outputs, *self._spares[: rotations - 1]))
+
+    def _keep(self, index: int, operands: tuple[Operand, ...]) -> None:
+        scales = tuple(each.scale for each in operands if each.scale is not None)
+        self.inputs[index] = operands
+        self._arguments[index] = (*(each.data for each in operands), *scales, *self._scalars)
 
     def _with(self, index: int, arrays: Sequence[jax.Array]) -> tuple[Operand, ...]:
         """Operands of a set in the buffers that a program handed back."""

@@ -56,20 +56,22 @@ def compile_launch(compute: Compute, operands: Operands, output: jax.Array) -> C
 
 
 def compile_loop(
-    compute: Compute, operands: Sequence[Operands], outputs: Sequence[jax.Array], turns: int, products: int
+    compute: Compute, operands: Sequence[Operands], slots: Sequence[Sequence[jax.Array]], turns: int, products: int
 ) -> Loop:
-    """``turns`` turns, at least two, over all sets; buffers are taken over from the arguments and handed back.
+    """``turns`` turns, at least two; buffers are taken over from the arguments and handed back.
 
-    ``products`` is how many matrix products a launch consists of.  The cheapest tie that the compiler respects is taken.
-    ``NotALoop`` where it respects none: it hoists work out of the loop, or copies an operand in every turn.
+    A turn goes over every set once for each of ``slots``, which holds an output for every set.  ``products`` is how many
+    matrix products a launch consists of.  The cheapest tie that the compiler respects is taken.  ``NotALoop`` where it
+    respects none: it hoists work out of the loop, leaves some out, or adds to it in every turn.
     """
     assert turns >= 2, "a loop of one turn is no loop"
-    smallest = min(array.size for each in (*operands, outputs) for array in each if array.ndim)
+    smallest = min(array.size for each in (*operands, *slots) for array in each if array.ndim)
     refused = []
     for name, tie in TIES.items():
-        program = _compiled(jax.jit(looped(compute, turns, tie), donate_argnums=(0, 1)), tuple(operands), tuple(outputs))
+        jitted = jax.jit(looped(compute, turns, tie), donate_argnums=(0, 1))
+        program = _compiled(jitted, tuple(operands), tuple(tuple(each) for each in slots))
         found = audit(parse(program.text), smallest)
-        fault = _fault(found, products * len(operands))
+        fault = _fault(found, products * len(operands) * len(slots))
         if not fault:
             return Loop(program, turns, name, found)
         refused.append(f"tied by {name}, {fault}")
@@ -77,17 +79,22 @@ def compile_loop(
 
 
 def looped(compute: Compute, turns: int, tie: Tie) -> Callable[..., Any]:
-    """A function of all operands and outputs that takes ``turns`` turns and returns both."""
+    """A function of all operands and slots of outputs that takes ``turns`` turns and returns both.
+
+    A GPU's turns are launched by the host, with a kernel that counts them: short launches come several to a turn.  Each of
+    a turn has an output of its own: one that the next writes over is one that a compiler may leave out.
+    """
 
     def turn(_: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-        operands, outputs = (list(each) for each in carry)
-        for index in range(len(operands)):
-            outputs[index] = compute(*operands[index])
-            after = (index + 1) % len(operands)
-            operands[after], outputs[index] = tie(operands[after], outputs[index])
-        return tuple(operands), tuple(outputs)
+        operands, slots = list(carry[0]), [list(slot) for slot in carry[1]]
+        for slot in slots:
+            for index in range(len(operands)):
+                slot[index] = compute(*operands[index])
+                after = (index + 1) % len(operands)
+                operands[after], slot[index] = tie(operands[after], slot[index])
+        return tuple(operands), tuple(tuple(slot) for slot in slots)
 
-    return lambda operands, outputs: lax.fori_loop(0, turns, turn, (operands, outputs))
+    return lambda operands, slots: lax.fori_loop(0, turns, turn, (operands, slots))
 
 
 def by_barrier(operands: Operands, output: jax.Array) -> tuple[Operands, jax.Array]:
@@ -130,6 +137,8 @@ def _fault(found: Audit, products: int) -> str:
         return f"XLA runs {', '.join(found.hoisted[:3])} once, outside the loop"
     if found.products < products:
         return f"a turn is left with {found.products} matrix products of {products}"
+    if found.doubled:
+        return f"XLA writes a further array in {found.doubled}"
     if found.copied_bytes:
         return f"XLA copies {found.copied_bytes} bytes in every turn of the loop"
     return ""

@@ -210,6 +210,16 @@ class NvmlDevice:
             raise ReadingLost(f"{function}: {error}") from error
 
 
+def told(device: NvmlDevice | str, read: Callable[[NvmlDevice], float]) -> float | None:
+    """One reading of a device; ``None`` where there is no device, or where it does not offer it."""
+    if isinstance(device, str):
+        return None
+    try:
+        return read(device)
+    except ReadingLost:
+        return None
+
+
 def _fact(read: Callable[[], str | int | float]) -> Fact:
     try:
         return Fact.measured(read())

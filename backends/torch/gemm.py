@@ -1,14 +1,17 @@
-"""GEMM through torch's libraries: C = A B with A m x k, B k x n, C m x n.
+"""GEMM on torch devices: C = A B with A m x k, B k x n, C m x n.
 
 ``layout`` names how A and B are stored: ``n`` as they are written, ``t`` transposed.  ``nt`` is a Linear layer: B is kept
-n x k with K contiguous.  The call is ``torch.mm`` for floating point, ``torch._int_mm`` for int8 and ``torch._scaled_mm`` for
-fp8; on a CPU fp8 operands are converted to bf16 (which holds every fp8 number exactly) and multiplied there, because the
-fp8 call of torch falls back to scalar loops.  Emulated fp32 and fp64 go to cuBLAS itself (``emulated``).
+n x k with K contiguous.
+
+Implementation ``library`` calls ``torch.mm`` for floating point, ``torch._int_mm`` for int8 and ``torch._scaled_mm`` for fp8;
+on a CPU fp8 operands are converted to bf16 (which holds every fp8 number exactly) and multiplied there, because the fp8 call
+of torch falls back to scalar loops.  Emulated fp32 and fp64 go to cuBLAS itself (``emulated``).  Implementations ``triton``
+and ``triton_tuned`` are roofbench's own kernels (``backends.triton.gemm``) on the same buffers.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -23,6 +26,10 @@ from backends.torch.target import FORMATS, Target
 from suite.case import Case, Workload
 from suite.errors import nearest
 from suite.jobs.emulation import EMULATIONS
+from suite.jobs.gemm import IMPLEMENTATIONS
+
+if TYPE_CHECKING:
+    from backends.triton.gemm.problem import Problem
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 
@@ -90,7 +97,7 @@ def reason(case: Case, target: Target) -> str | None:
     """Why this case cannot run on ``target``; ``None`` when it can."""
     workload, switches = case.workload, dict(case.switches)
     for told in (
-        _unknown("implementation", case.implementation, ("library",)),
+        _unknown("implementation", case.implementation, IMPLEMENTATIONS),
         _unknown("format", workload.format, FORMATS),
         _unknown("distribution", workload.distribution, DISTRIBUTIONS),
         _unknown("layout", Sizes.of(workload).layout, LAYOUTS),
@@ -103,37 +110,59 @@ def reason(case: Case, target: Target) -> str | None:
         or _semantics_reason(workload)
         or _switches_reason(workload.format, switches, target)
         or _range_reason(workload)
-        or _library_reason(workload.format, Sizes.of(workload), target)
+        or (_library_reason if case.implementation == "library" else _triton_reason)(case, target)
     )
+
+
+Buffers = Sequence[tuple[Operand, Operand, torch.Tensor]]
 
 
 def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
-    """Allocate and fill ``sets`` input sets; raises torch's own errors when memory runs out."""
-    workload, switches = case.workload, dict(case.switches)
-    sizes, numerics = Sizes.of(workload), FORMATS[workload.format]
-    precision = precision_of(workload.format, switches)
-    emulator = _emulator(switches, sizes, target)
-    bind = _binder(workload.format, sizes, target, precision) if emulator is None else partial(emulator.bind, sizes.layout)
-    input_sets = []
+    """Allocate and fill ``sets`` input sets; raises torch's and Triton's own errors when memory or a compiler gives out."""
+    sizes, numerics = Sizes.of(case.workload), FORMATS[case.workload.format]
+    buffers = []
     for _ in range(sets):
         a = Operand.empty(sizes.a_shape, numerics.operand, target.device)
         b = Operand.empty(sizes.b_shape, numerics.operand, target.device)
-        output = torch.empty(sizes.m, sizes.n, dtype=numerics.output, device=target.device)
-        input_sets.append(InputSet((a, b), output, bind(a, b, output)))
-    described = {
-        **_description(workload.format, sizes, target),
-        "switches_without_effect": _idle_switches(switches, target),
-        "check_cannot_see": list(BLIND_SPOTS.get(workload.distribution, ())),
-    }
-    parts = (input_sets, Product(sizes.layout), workload.distribution)
-    kernel = (
-        TorchKernel(*parts, target.execution(workload.format), precision, described)
-        if emulator is None
-        else EmulatedKernel(emulator, *parts, "emulated", precision, {**described, **_EMULATED_CALL})
-    )
+        buffers.append((a, b, torch.empty(sizes.m, sizes.n, dtype=numerics.output, device=target.device)))
+    if case.implementation == "library":
+        kernel = _library_kernel(case, target, buffers)
+    else:
+        kernel = _triton_kernel(case, target, buffers, seed)
     kernel.refill(seed)
     kernel.poison()
     return kernel
+
+
+def _library_kernel(case: Case, target: Target, buffers: Buffers) -> TorchKernel:
+    workload, switches, sizes = case.workload, dict(case.switches), Sizes.of(case.workload)
+    precision = precision_of(workload.format, switches)
+    emulator = _emulator(switches, sizes, target)
+    bind = _binder(workload.format, sizes, target, precision) if emulator is None else partial(emulator.bind, sizes.layout)
+    input_sets = [InputSet((a, b), output, bind(a, b, output)) for a, b, output in buffers]
+    parts = (input_sets, Product(sizes.layout), workload.distribution)
+    described = {**_description(case, target), **_library_call(workload.format, target)}
+    if emulator is None:
+        return TorchKernel(*parts, target.execution(workload.format), precision, described)
+    return EmulatedKernel(emulator, *parts, "emulated", precision, {**described, **_EMULATED_CALL})
+
+
+def _triton_kernel(case: Case, target: Target, buffers: Buffers, seed: int) -> TorchKernel:
+    from backends.triton.gemm import kernel
+    from backends.triton.gemm.device import of_torch
+
+    workload = case.workload
+    precision = precision_of(workload.format, dict(case.switches))
+    shared = kernel.Shared(Product(Sizes.of(workload).layout), workload.distribution, precision, _description(case, target))
+    task = kernel.Task(_problem(case), of_torch(target.device.index), [kernel.Buffers(*each) for each in buffers])
+    return kernel.prepare(task, shared, seed, tuned=case.implementation == "triton_tuned")
+
+
+def _problem(case: Case) -> "Problem":
+    from backends.triton.gemm.problem import Problem
+
+    promoted = case.workload.format == "fp8_e4m3" and not dict(case.switches).get("fp8_fast_accum", False)
+    return Problem(case.workload.format, *Sizes.of(case.workload), promoted)
 
 
 _EMULATED_CALL = {"call": "cublasGemmEx", "library": "cuBLAS"}
@@ -234,17 +263,17 @@ def _range_reason(workload: Workload) -> str | None:
     )
 
 
-def _library_reason(format_name: str, sizes: Sizes, target: Target) -> str | None:
+def _library_reason(case: Case, target: Target) -> str | None:
     """Sizes and layouts that the CUDA libraries behind torch's private calls refuse."""
     if target.kind != "cuda":
         return None
-    m, n, k, layout = sizes
-    if format_name == "int8":
+    m, n, k, layout = Sizes.of(case.workload)
+    if case.workload.format == "int8":
         if m <= 16:
             return f"torch._int_mm takes more than 16 rows, not m={m}"
         if n % 8 or k % 8:
             return f"torch._int_mm takes n and k that are multiples of 8, not n={n} k={k}"
-    if format_name == "fp8_e4m3":
+    if case.workload.format == "fp8_e4m3":
         if layout != "nt":
             return f"torch._scaled_mm takes both operands with K contiguous (layout nt), not layout {layout}"
         if n % 16 or k % 16:
@@ -252,29 +281,56 @@ def _library_reason(format_name: str, sizes: Sizes, target: Target) -> str | Non
     return None
 
 
-def _description(format_name: str, sizes: Sizes, target: Target) -> dict[str, Any]:
-    call = {"int8": "torch._int_mm", "fp8_e4m3": "torch._scaled_mm"}.get(format_name, "torch.mm")
-    if target.execution(format_name) == "emulated" and format_name == "fp8_e4m3":
-        call = "torch.addmm on bf16 copies"
+def _triton_reason(case: Case, target: Target) -> str | None:
+    """Formats, devices and switches that roofbench's own kernels are not made for."""
+    taken = IMPLEMENTATIONS[case.implementation]
+    if case.workload.format not in taken:
+        return f"implementation {case.implementation} takes {', '.join(taken)}, not {case.workload.format}"
+    if target.kind != "cuda":
+        return f"implementation {case.implementation} runs on GPUs; the device here is a {target.kind.upper()}"
+    from backends.triton.works import why_not
+
+    why = why_not()
+    if why:
+        return why
+    from backends.triton.gemm.device import of_torch
+    from backends.triton.gemm.port import reason as port_reason
+
+    return port_reason(_problem(case), dict(case.switches), of_torch(target.device.index))
+
+
+def _description(case: Case, target: Target) -> dict[str, Any]:
+    """What every implementation has in common."""
+    numerics = FORMATS[case.workload.format]
     return {
-        "call": call,
-        "library": _library(format_name, target),
-        "layout": sizes.layout,
-        "operand_dtype": str(FORMATS[format_name].operand).removeprefix("torch."),
-        "output_dtype": str(FORMATS[format_name].output).removeprefix("torch."),
-        "accumulate": FORMATS[format_name].accumulate,
-        "emulation": target.emulated.get(format_name, ""),
+        "layout": Sizes.of(case.workload).layout,
+        "operand_dtype": str(numerics.operand).removeprefix("torch."),
+        "output_dtype": str(numerics.output).removeprefix("torch."),
+        "accumulate": numerics.accumulate,
         "reference": "float64",
+        "switches_without_effect": _idle_switches(case, target),
+        "check_cannot_see": list(BLIND_SPOTS.get(case.workload.distribution, ())),
     }
 
 
-def _idle_switches(switches: dict[str, Any], target: Target) -> list[str]:
-    """Switches that allow what this device's libraries have not: a CPU sums in the format's accumulator, and torch has only
-    one kernel for TunableOp to choose from anywhere but on ROCm.
+def _library_call(format_name: str, target: Target) -> dict[str, Any]:
+    """Whom torch hands a product to."""
+    call = {"int8": "torch._int_mm", "fp8_e4m3": "torch._scaled_mm"}.get(format_name, "torch.mm")
+    if target.execution(format_name) == "emulated" and format_name == "fp8_e4m3":
+        call = "torch.addmm on bf16 copies"
+    return {"call": call, "library": _library(format_name, target), "emulation": target.emulated.get(format_name, "")}
+
+
+def _idle_switches(case: Case, target: Target) -> list[str]:
+    """Switches that allow what does not happen here: a CPU sums in the format's accumulator, torch has only one kernel for
+    TunableOp to choose from anywhere but on ROCm, and roofbench's own kernels do not split K.
     """
+    switches = dict(case.switches)
     idle = {name for name, on in switches.items() if on is True and target.kind == "cpu"}
     if switches.get("tunable_op") and torch.version.hip is None:
         idle.add("tunable_op")
+    if switches.get("reduced_precision_reduction") and case.implementation != "library":
+        idle.add("reduced_precision_reduction")
     return sorted(idle)
 
 

@@ -41,6 +41,12 @@ FORMATS: dict[str, GemmFormat] = {
     "fp8_e4m3": GemmFormat(1, 2, "fp8", "fp32", 2.0**-8, scales_bytes=8),
 }
 
+# Who computes, and in which formats.  ``library`` is whoever the framework hands the product to; ``triton`` a kernel of
+# roofbench's own, cut into tiles by a model of the device; ``triton_tuned`` the same kernel, cut in whichever of several ways
+# was the fastest when they were tried, before anything is timed.
+_TRITONS = ("tf32", "bf16", "fp16", "int8", "fp8_e4m3")
+IMPLEMENTATIONS: dict[str, tuple[str, ...]] = {"library": tuple(FORMATS), "triton": _TRITONS, "triton_tuned": _TRITONS}
+
 LAYOUTS = ("nt", "nn", "tn")  # A m x k as stored or transposed, B k x n as stored or transposed (nt: a Linear layer's weight)
 DISTRIBUTIONS = ("normal", "uniform", "integer", "zeros", "constant", "outliers")
 
@@ -61,6 +67,8 @@ class GemmSettings(JobSettings):
 
     ``shapes`` are ``MxNxK``; ``models`` with ``m`` (tokens) add the projections of named models.  ``layouts``: ``nt``
     keeps B as a Linear layer stores its weight (n x k), ``nn`` as k x n, ``tn`` additionally transposes A.
+    ``implementations`` are keys of ``IMPLEMENTATIONS``, which has the formats that each takes; a case of any other format is
+    recorded as unsupported.
 
     The switches are one value or a list of them, and apply to the formats whose result or speed they can change:
     ``fp8_fast_accum`` sums fp8 products in the tensor core's short accumulator; ``reduced_precision_reduction`` lets split-K
@@ -118,7 +126,7 @@ class GemmJob:
     method_version = 2  # 2: data with outliers has them at 32 times, not 64
     settings_type = GemmSettings
     formats = tuple(FORMATS)
-    implementations = ("library",)
+    implementations = tuple(IMPLEMENTATIONS)
 
     def check(self, settings: GemmSettings) -> None:
         """Refuse names that are not known and axes that are empty."""
@@ -159,14 +167,13 @@ class GemmJob:
         return _combinations(workload.format, tuple(tuple(_asked(settings, name)) for name in SWITCHES))
 
     def work(self, workload: Workload, switches: Items = ()) -> Work:
-        """2mnk operations, each operand once; an emulated format's pipe is the one that multiplies."""
+        """2mnk operations, each operand once; the pipe is that of the emulation or of the sums where a switch asks for one."""
         shape, fmt = _shape(workload), FORMATS[workload.format]
         inputs = (shape.m * shape.k + shape.k * shape.n) * fmt.input_bytes + fmt.scales_bytes
-        emulation = dict(switches).get("emulation")
         return Work(
             flops=2 * shape.m * shape.n * shape.k,
             compulsory_bytes=inputs + shape.m * shape.n * fmt.output_bytes,
-            pipe=EMULATIONS[str(emulation)].pipe if emulation else fmt.pipe,
+            pipe=_pipe(fmt, dict(switches)),
         )
 
     def footprint(self, workload: Workload, switches: Items = ()) -> Footprint:
@@ -208,6 +215,14 @@ class GemmJob:
 def _shape(workload: Workload) -> Shape:
     params = dict(workload.params)
     return Shape(int(params["m"]), int(params["n"]), int(params["k"]))
+
+
+def _pipe(fmt: GemmFormat, switches: Mapping[str, Any]) -> str:
+    """The peak that applies, as ``suite.hardware.spec`` reads it."""
+    emulation = switches.get("emulation")
+    if emulation:
+        return EMULATIONS[str(emulation)].pipe
+    return "fp16_acc_fp16" if switches.get("fp16_accumulation") else fmt.pipe
 
 
 def _shapes(settings: GemmSettings) -> list[Shape]:

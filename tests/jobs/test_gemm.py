@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from suite.errors import UsageError
-from suite.jobs.emulation import workspace_bytes
-from suite.jobs.gemm import FORMATS, GemmJob, GemmSettings
+from suite.jobs.emulation import as_executed, slice_products, workspace_bytes
+from suite.jobs.gemm import FORMATS, IMPLEMENTATIONS, GemmJob, GemmSettings
 from suite.jobs.shapes import MODEL_PROJECTIONS, model_shapes, parse_shape
 
 JOB = GemmJob()
@@ -95,8 +95,8 @@ def test_an_emulation_is_held_to_the_accuracy_of_its_format(name, emulation):
     assert tolerance(name, emulation=emulation) == tolerance(name)
 
 
-@pytest.mark.parametrize(("name", "emulation", "pipe"), [("fp32", "bf16x9", "bf16"), ("fp64", "int8", "int8")])
-def test_an_emulation_is_judged_by_the_pipe_that_multiplies(name, emulation, pipe):
+@pytest.mark.parametrize(("name", "emulation", "pipe"), [("fp32", "bf16x9", "bf16x9"), ("fp64", "int8", "int8x28")])
+def test_an_emulation_is_judged_by_the_unit_that_multiplies_as_often_as_it_does(name, emulation, pipe):
     workload = only(formats=[name], shapes=["512"])
     native, emulated = JOB.switches(GemmSettings(emulation=["none", emulation]), workload)
     assert (JOB.work(workload, native).pipe, JOB.work(workload, emulated).pipe) == (name, pipe)
@@ -173,11 +173,34 @@ def test_an_emulation_of_another_format_leaves_this_one_as_it_is():
     assert switches("fp64", emulation=["int8"]) == [{"emulation": "int8"}]
 
 
+def test_an_implementation_says_which_formats_it_takes():
+    assert tuple(IMPLEMENTATIONS["library"]) == tuple(FORMATS)
+    assert JOB.implementations == tuple(IMPLEMENTATIONS)
+    for name, formats in IMPLEMENTATIONS.items():
+        assert formats
+        assert set(formats) <= set(FORMATS), name
+    assert IMPLEMENTATIONS["triton"] == IMPLEMENTATIONS["triton_tuned"]  # one kernel, cut in other ways
+
+
+def test_a_sweep_without_a_word_about_implementations_is_the_librarys():
+    assert GemmSettings().implementations == ["library"]
+
+
+def test_implementations_share_workloads_and_switches():
+    """What a format is measured with does not depend on who computes: the pairs of a comparison are of one workload."""
+    JOB.check(GemmSettings(implementations=list(IMPLEMENTATIONS)))
+    alone, beside = GemmSettings(), GemmSettings(implementations=list(IMPLEMENTATIONS))
+    assert list(JOB.workloads(alone)) == list(JOB.workloads(beside))
+    for workload in JOB.workloads(alone):
+        assert JOB.switches(alone, workload) == JOB.switches(beside, workload)
+
+
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
         ({"formats": ["bf61"]}, ("bf61", "bf16")),
         ({"implementations": ["libary"]}, ("libary", "library")),
+        ({"implementations": ["library", "triton_tunned"]}, ("triton_tunned", "did you mean 'triton_tuned'")),
         ({"layouts": []}, ("layouts", "empty")),
         ({"shapes": []}, ("neither shapes nor models",)),
         ({"shapes": ["0x4x4"]}, ("m=0", "1 to")),
@@ -210,3 +233,25 @@ def test_a_single_number_is_a_square():
 
 def test_deepseek_shapes_are_named_n_by_k_in_its_papers_and_k_by_n_here():
     assert model_shapes("deepseek-v3", 64)[0] == (64, 2112, 7168)
+
+
+def test_sums_in_fp16_name_their_own_rate():
+    workload = only(formats=["fp16"], shapes=["512"])
+    off, on = JOB.switches(GemmSettings(fp16_accumulation=[False, True]), workload)
+    assert (JOB.work(workload, off).pipe, JOB.work(workload, on).pipe) == ("fp16", "fp16_acc_fp16")
+
+
+@pytest.mark.parametrize(("bits", "products"), [(53, 28), (55, 28), (56, 36), (63, 36), (71, 45), (72, 55), (79, 55)])
+def test_slices_are_multiplied_in_the_pairs_that_reach_the_bits_kept(bits, products):
+    assert slice_products(bits) == products
+    planned = JOB.work(only(formats=["fp64"], shapes=["64"]), (("emulation", "int8"),))
+    executed = as_executed(planned, {"retained_mantissa_bits": bits})
+    assert executed == replace(planned, pipe=f"int8x{products}")
+
+
+@pytest.mark.parametrize("description", [{}, {"retained_mantissa_bits": -1}, {"retained_mantissa_bits": "79"}])
+def test_an_emulation_that_does_not_say_how_many_bits_it_kept_is_taken_as_planned(description):
+    planned = JOB.work(only(formats=["fp64"], shapes=["64"]), (("emulation", "int8"),))
+    assert as_executed(planned, description) == planned
+    native = JOB.work(only(formats=["int8"], shapes=["64"]))
+    assert as_executed(native, {"retained_mantissa_bits": 79}) == native

@@ -240,23 +240,27 @@ class TestTiming:
 
 
 class ScriptedTurns:
-    """Turns of a known length after a fixed cost, on a clock of their own; the first pairs are disturbed."""
+    """Turns of a known length after a fixed cost, on a clock of their own; one run can be disturbed."""
 
     method = "scripted"
+    rotations = 1
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, disturbed: int = 0) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, turn_ns: int = 1_000, noise_ns: int = 0) -> None:
         self.now_ns = 0
-        self.disturbed = disturbed
-        self.shortest = 1 << 30
+        self.turn_ns = turn_ns
+        self.noise_ns = noise_ns
+        self.disturbed: int | None = None
+        self.ran: list[int] = []
         monkeypatch.setattr("backends.jax.slope.time.perf_counter_ns", lambda: self.now_ns)
 
     def ready(self, turns: int) -> None:
-        self.shortest = min(self.shortest, turns)
+        """Nothing to compile."""
 
     def run(self, turns: int) -> None:
-        self.now_ns += 50_000 + 1_000 * turns
-        if self.disturbed and turns == 500:
-            self.disturbed -= 1
+        self.ran.append(turns)
+        self.now_ns += 50_000 + self.turn_ns * turns + self.noise_ns * (len(self.ran) % 2)
+        if turns == self.disturbed:
+            self.disturbed = None
             self.now_ns += 10_000_000
 
     def details(self) -> dict[str, Any]:
@@ -266,17 +270,72 @@ class ScriptedTurns:
 class TestSlope:
     def test_what_a_program_costs_beside_its_turns_is_in_no_sample(self, monkeypatch: pytest.MonkeyPatch) -> None:
         sampler = SlopeSampler(ScriptedTurns(monkeypatch), 1, 1e-4, 1e-7)
-        assert sampler.details["turns"] == 500  # ten times the 50 us, not the 100 us of a sample
-        assert sampler.sample(2) == [500_000, 500_000]
+        turns = sampler.details["turns"]
+        assert turns * 1_000 >= 250_000  # half of ten times the 50 us, not the 100 us of a sample
+        assert list(sampler.sample(2)) == [turns * 1_000] * 2
+
+    @pytest.mark.parametrize("noise_ns", [0, 5_000])
+    def test_a_sample_lasts_about_as_long_as_asked_whatever_the_first_turns_read(
+        self, monkeypatch: pytest.MonkeyPatch, noise_ns: int
+    ) -> None:
+        """Two turns of 200 ns are nothing beside 5 us of noise: counts grow until their work stands out."""
+        sampler = SlopeSampler(ScriptedTurns(monkeypatch, turn_ns=200, noise_ns=noise_ns), 1, 2e-3, 1e-7)
+        assert 1e6 <= sampler.details["turns"] * 200 <= 16e6
+
+    def test_a_long_launch_is_taken_twice_a_sample_and_no_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        turns = ScriptedTurns(monkeypatch, turn_ns=50_000_000)
+        sampler = SlopeSampler(turns, 1, 2e-3, 1e-7)
+        assert sampler.details["turns"] == 2
+        assert len(turns.ran) <= 8
 
     def test_a_pair_that_was_disturbed_is_taken_again_and_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         turns = ScriptedTurns(monkeypatch)
         sampler = SlopeSampler(turns, 1, 1e-4, 1e-7)
-        turns.disturbed = 1
-        assert sampler.sample(1) == [500_000]
+        turns.disturbed = sampler.details["turns"]
+        assert list(sampler.sample(1)) == [sampler.details["turns"] * 1_000]
         assert sampler.details["pairs_taken_again"] == 1
 
     def test_a_loop_never_has_one_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
         turns = ScriptedTurns(monkeypatch)
         SlopeSampler(turns, 1, 1e-9, 1e-7)
-        assert turns.shortest == 2
+        assert min(turns.ran) == 2
+
+    def test_a_replay_takes_both_lengths(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        turns = ScriptedTurns(monkeypatch)
+        sampler = SlopeSampler(turns, 1, 1e-4, 1e-7)
+        turns.ran.clear()
+        sampler.replay()
+        assert turns.ran == [sampler.details["turns"], 2 * sampler.details["turns"]]
+
+
+class TestOnADeviceBeside:
+    """What the backend chooses where launches are asynchronous and nothing can be flushed."""
+
+    @pytest.fixture
+    def beside(self) -> XlaBackend:
+        made = XlaBackend({"platform": "cpu"})
+        made.select(0)
+        made._target = Target("cuda", (9, 0))
+        return made
+
+    def test_short_launches_come_several_to_a_turn(self, beside: XlaBackend) -> None:
+        kernel = prepared(beside, on_xla("fp32", 16, 16, 16, regime=WARM))
+        sampler = beside.sampler(kernel, on_xla("fp32", 16, 16, 16, regime=WARM), 1e-3)
+        assert sampler.method == "loop"
+        assert sampler.details["rotations_in_a_turn"] > 1
+        assert sampler.details["products_in_a_turn"] == sampler.details["rotations_in_a_turn"]
+        assert sampler.launches == sampler.details["rotations_in_a_turn"] * sampler.details["turns"]
+        assert fresh_verdict(kernel, on_xla("fp32", 16, 16, 16), 8, sampler.replay).passed
+
+    def test_calls_that_cost_the_host_more_than_the_device_are_no_time_on_the_device(
+        self, beside: XlaBackend, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("backends.xla.SETS_IN_A_LOOP", 0)
+        monkeypatch.setattr(QueueTurns, "host_share", lambda turns, count: 0.95)
+        case = on_xla("fp32", 16, 16, 16, regime=WARM)
+        with pytest.raises(NotImplementedError, match="handed over in 95%"):
+            beside.sampler(prepared(beside, case), case, 1e-4)
+
+    def test_the_share_of_the_host_is_what_handing_over_takes(self, beside: XlaBackend) -> None:
+        turns = QueueTurns(prepared(beside, on_xla("fp32", 256, 256, 256)), "tried")
+        assert 0 < turns.host_share(4) <= 1

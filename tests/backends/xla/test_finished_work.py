@@ -46,7 +46,11 @@ class Device:
             return wait(result)
 
         patch.setattr(XlaKernel, "enqueue", lambda kernel, index: (self.queue(LAUNCH_NS), enqueue(kernel, index))[1])
-        patch.setattr(XlaKernel, "run", lambda kernel, loop: (self.queue(self.lasts(kernel, loop)), run(kernel, loop))[1])
+        patch.setattr(
+            XlaKernel,
+            "run",
+            lambda kernel, loop, turn=1: (self.queue(self.lasts(kernel, loop, turn)), run(kernel, loop, turn))[1],
+        )
         patch.setattr(Flush, "__call__", lambda each: (self.queue(FLUSH_NS), flush(each))[1])
         patch.setattr(jax, "block_until_ready", waits)
         patch.setattr(time, "perf_counter_ns", self.read)
@@ -60,8 +64,8 @@ class Device:
         return self.now_ns
 
     @staticmethod
-    def lasts(kernel: XlaKernel, loop: Loop) -> int:
-        return PROGRAM_NS + loop.turns * kernel.sets * LAUNCH_NS
+    def lasts(kernel: XlaKernel, loop: Loop, rotations: int) -> int:
+        return PROGRAM_NS + loop.turns * rotations * kernel.sets * LAUNCH_NS
 
 
 def in_regime(regime: Regime) -> Callable[[XlaBackend, XlaKernel], Sampler]:

@@ -1,0 +1,47 @@
+"""The kernels of this room on a device that is not there."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from triton.runtime import driver
+
+from backends.torch.target import Target
+from backends.triton import works
+from backends.triton.gemm import device as device_module
+from backends.triton.gemm import kernels
+from backends.triton.gemm.device import Device
+from tests.backends.triton.fake_driver import FakeDriver, Launch
+
+HOPPER = Device("90", 132, 232_448)
+ANY = Target(torch.device("cpu"), "cuda", {}, {})
+
+Plug = Callable[..., FakeDriver]
+
+
+@pytest.fixture
+def plug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Plug]:
+    """Make a device the one that Triton and the port find; what was compiled for it is forgotten afterwards."""
+
+    def forget() -> None:
+        for kernel in (kernels.gemm_by_descriptors, kernels.gemm_by_pointers):
+            kernel.device_caches.clear()
+
+    def plugged(launched: Callable[[Launch], Any], device: Device = HOPPER) -> FakeDriver:
+        made = FakeDriver(device, launched)
+        driver.set_active(made)
+        monkeypatch.setattr(device_module, "of_torch", lambda index: device)
+        monkeypatch.setattr(works, "why_not", lambda: "")
+        return made
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    before = driver._active
+    forget()
+    yield plugged
+    forget()
+    driver._active = before
