@@ -48,7 +48,7 @@ CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuob
 
 
 class Spec(NamedTuple):
-    """What is compiled: the default configuration of a large square, or ``config``."""
+    """What is compiled: the default configuration of a large square."""
 
     device: Device
     problem: Problem
