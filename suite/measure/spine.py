@@ -16,7 +16,7 @@ from suite.measure.load import Window, burst_windows, settle, watched
 from suite.measure.regimes import energy_window_s
 from suite.measure.rounds import RoundRule
 from suite.measure.statistics import Interval, batch_interval, median, median_interval
-from suite.measure.stopping import IntervalRule
+from suite.measure.stopping import IntervalRule, narrow_enough
 from suite.measure.verify import Expected, check, expect, probe
 from suite.measurement import Check, Measurement
 from suite.outcome import Outcome
@@ -199,19 +199,23 @@ class Trial:
         )
 
     def _interval_s(self) -> Interval | None:
-        """Interval of one launch's median, seconds."""
-        launches = self._ready_sampler().launches
-        per_launch = [[duration * NS / launches for duration in batch] for batch in self._collected.batches if batch]
-        if len(per_launch) > 1:
-            return batch_interval(per_launch)
-        return median_interval(per_launch[0]) if per_launch and len(per_launch[0]) > 1 else None
+        """Interval of one launch's median, seconds: the stopping rule's, where one decided."""
+        sampler = self._ready_sampler()
+        if self._rule is not None:
+            return self._rule.interval.per_launch(sampler.launches) if self._rule.interval else None
+        batches = [[duration * NS for duration in batch] for batch in self._collected.batches if batch]
+        if len(batches) > 1:
+            return batch_interval(batches, sampler.resolution_s).per_launch(sampler.launches)
+        several = bool(batches) and len(batches[0]) > 1
+        return median_interval(batches[0], sampler.resolution_s).per_launch(sampler.launches) if several else None
 
     def _converged(self, interval: Interval | None) -> bool:
         if self._rule is not None:
             return self._rule.converged
-        launches = self._ready_sampler().launches
-        center = median(duration * NS / launches for batch in self._collected.batches for duration in batch)
-        return interval is not None and interval.relative_half_width(center) <= self._settings.target
+        sampler = self._ready_sampler()
+        center = median(duration * NS / sampler.launches for batch in self._collected.batches for duration in batch)
+        resolution_s = sampler.resolution_s / sampler.launches
+        return interval is not None and narrow_enough(interval, center, self._settings.target, resolution_s)
 
     def _ready_kernel(self) -> Kernel:
         assert self._kernel is not None, "prepare() comes first"

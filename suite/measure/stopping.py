@@ -5,13 +5,23 @@ from collections.abc import Sequence
 from suite.measure.statistics import Interval, median, median_interval
 
 LOOK_GROWTH = 1.5  # looking after every sample until it happens to be narrow would under-cover; looks are spaced geometrically
+ROUNDING = 1e-9  # a width of exactly one step is one step
+
+
+def narrow_enough(interval: Interval, center: float, target: float, resolution: float) -> bool:
+    """Whether half the width is at most ``target`` of ``center``, or at most one step of the timer.
+
+    Sampling narrows an interval no further than to one or two steps, however long it goes on.
+    """
+    return (interval.high - interval.low) / 2 <= max(target * center, resolution) * (1 + ROUNDING)
 
 
 class IntervalRule:
     """Stops once the 95 % interval of the median is narrow enough, looking at geometrically spaced counts.
 
-    ``target`` is the relative half-width asked for.  Where the timer's resolution is coarser than that on one sample,
-    the resolution is the floor: no amount of sampling narrows it.  Times are seconds.
+    ``target`` is the relative half-width asked for, with the timer's ``resolution_s`` as its floor.  Times are seconds.
+    The interval tells of what changes within the time sampled: of a clock that switches every second, samples of a tenth
+    of a second know one state only, and are as narrow as if there were no other.
     """
 
     def __init__(self, target: float, min_samples: int, min_time_s: float, max_time_s: float, resolution_s: float) -> None:
@@ -19,10 +29,10 @@ class IntervalRule:
         self._min_time_s, self._max_time_s = min_time_s, max_time_s
         self._resolution_s = resolution_s
         self._samples: list[float] = []
-        self._total_s = 0.0
+        self._own_s = self._total_s = 0.0
         self._interval: Interval | None = None
         self._looked_at = 0
-        self._satisfied = False
+        self._converged = False
 
     @property
     def samples(self) -> Sequence[float]:
@@ -31,17 +41,13 @@ class IntervalRule:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval at the last look, per sample; ``None`` with fewer than two samples."""
+        """The interval at the last look, per sample and at least one step of the timer wide; ``None`` with one sample."""
         return self._interval
 
     @property
     def converged(self) -> bool:
-        """Whether the last look met the target."""
-        if self._interval is None:
-            return False
-        center = median(self._samples)
-        floor = self._resolution_s / center if center else 0.0
-        return self._interval.relative_half_width(center) <= max(self._target, floor)
+        """Whether the last look met the target, or the timer's floor."""
+        return self._converged
 
     def next_count(self) -> int:
         """How many samples to take before looking again: at least one."""
@@ -55,11 +61,10 @@ class IntervalRule:
     def feed(self, durations_s: Sequence[float], elapsed_s: float) -> None:
         """Add samples in the order taken; ``elapsed_s`` is the wall time they cost, untimed flushes included."""
         self._samples.extend(durations_s)
+        self._own_s += sum(durations_s)
         self._total_s += elapsed_s
         if self._ripe() or self.exhausted:
-            self._looked_at = len(self._samples)
-            self._interval = median_interval(self._samples) if len(self._samples) >= 2 else None
-            self._satisfied = self.converged
+            self._look()
 
     @property
     def exhausted(self) -> bool:
@@ -68,8 +73,14 @@ class IntervalRule:
 
     def done(self) -> bool:
         """Whether sampling can stop: converged at a look, or out of time."""
-        return self._satisfied or self.exhausted
+        return self._converged or self.exhausted
+
+    def _look(self) -> None:
+        self._looked_at = len(self._samples)
+        if self._looked_at >= 2:
+            self._interval = median_interval(self._samples, self._resolution_s)
+            self._converged = narrow_enough(self._interval, median(self._samples), self._target, self._resolution_s)
 
     def _ripe(self) -> bool:
         enough = len(self._samples) >= max(self._min_samples, int(self._looked_at * LOOK_GROWTH))
-        return enough and (sum(self._samples) >= self._min_time_s or self._total_s >= self._min_time_s)
+        return enough and max(self._own_s, self._total_s) >= self._min_time_s

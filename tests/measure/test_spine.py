@@ -288,3 +288,13 @@ def test_flushes_count_towards_a_bursts_window(clock):
     result = rig.run()
     assert result.samples.count == 5
     assert max(rig.telemetry.windows_s) == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("rounds", [1, 4])
+def test_the_interval_that_is_kept_is_no_narrower_than_the_timers_step(clock, rounds):
+    """Equal readings of a timer that steps by a microsecond are not known to the nanosecond."""
+    rig = Rig(clock, rounds=rounds, duration_ns=lambda i: 10_000, launches=2)
+    rig.sampler.resolution_s = 1e-6
+    result = rig.run(rounds)
+    assert result.interval_s == pytest.approx((4.75e-6, 5.25e-6))
+    assert result.converged is True

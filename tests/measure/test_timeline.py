@@ -98,3 +98,17 @@ def test_good_spans_and_none_at_all_are_believed():
     good = Measurement(Outcome.OK, samples=samples_with(Span(0, 0.0, 1.0), Span(4, 1.0, 2.5)))
     bare = replace(good, samples=samples_with())
     assert [examined(each) for each in (good, bare)] == [good, bare]
+
+
+@pytest.mark.parametrize("median_ns", [float("nan"), float("inf"), "20", True, 999.5])
+def test_a_median_that_cannot_be_ends_its_case_only(median_ns: object):
+    measured = Measurement(Outcome.OK, samples=replace(samples_with(), median_ns=median_ns, min_ns=1000))
+    ended = examined(measured)
+    assert (ended.outcome, ended.samples) == (Outcome.ERROR, None)
+    assert "median_ns" in ended.reason
+
+
+def test_a_median_is_carried_between_processes():
+    for median_ns in (1234.5, None):
+        samples = replace(samples_with(), median_ns=median_ns)
+        assert SampleSet.from_json(samples.to_json()) == samples

@@ -1,0 +1,1 @@
+"""Long recordings of real samples, and the script that takes them."""
