@@ -33,6 +33,7 @@ class Bound(StrEnum):
 
     COMPUTE = "compute"
     MEMORY = "memory"
+    CACHE = "cache"  # memory would be the largest, but the data stays in the last-level cache
     LINK = "link"
     LAUNCH = "launch"
     UNKNOWN = "unknown"  # no peak and no bandwidth are known for this device

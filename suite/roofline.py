@@ -24,7 +24,8 @@ from suite.rows import Calibration
 from suite.telemetry import THROTTLE_PREFIX
 from suite.work import Work
 
-FORMULAS_VERSION = 2  # 2: medians of all samples, products of emulations, calibrations by backend
+# 2: medians of all samples, products of emulations, calibrations by backend; 3: what a cache bounds has no declared roof
+FORMULAS_VERSION = 3
 NS = 1e-9
 PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much
 LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
@@ -118,13 +119,16 @@ def summarize(
         return None
     flop_s, bytes_s = work.flops / p50_s, work.compulsory_bytes / p50_s
     clock_hz = mean(measurement.telemetry.get("device_clock"))
+    limit = bound(work, p50_s, regime, ceilings, calibration, clock_hz)
 
     def share(peak_flop_s: float | None) -> float | None:
+        if limit is Bound.CACHE:
+            return None
         return _declared_fraction(work, p50_s, regime, ceilings, calibration, peak_flop_s)
 
     return Summary(
         formulas_version=FORMULAS_VERSION,
-        bound=bound(work, p50_s, regime, ceilings, calibration, clock_hz).value,
+        bound=limit.value,
         count=samples.count,
         p50_s=p50_s,
         p05_s=quantile(times_s, 0.05),
@@ -173,16 +177,21 @@ def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regi
 def bound(
     work: Work, p50_s: float, regime: Regime, ceilings: Ceilings, calibration: Calibration, clock_hz: float | None = None
 ) -> Bound:
-    """The largest of a result's floors; ``launch`` when it takes under three empty-kernel times."""
+    """The largest of a result's floors; ``launch`` when it takes under three empty-kernel times.
+
+    ``cache`` where memory would be the largest but the data stays in the last-level cache: what limits is then that cache,
+    whose bandwidth no sheet gives, so that the result has no declared roof.
+    """
     empty_s = calibration.empty_s(regime.dispatch)
     if empty_s is not None and p50_s < LAUNCH_MULTIPLE * empty_s:
         return Bound.LAUNCH
+    by_data = Bound.CACHE if in_cache(regime.cache, work.compulsory_bytes, ceilings.llc_bytes) else Bound.MEMORY
     if not work.flops:
-        return Bound.MEMORY if work.compulsory_bytes else Bound.LAUNCH
-    compute_s, memory_s = floors_s(work, regime, ceilings, calibration, clock_hz)
+        return by_data if work.compulsory_bytes else Bound.LAUNCH
+    compute_s, memory_s = floors_s(work, regime._replace(cache="cold"), ceilings, calibration, clock_hz)
     if compute_s is None:
         return Bound.UNKNOWN
-    return Bound.MEMORY if memory_s is not None and memory_s >= compute_s else Bound.COMPUTE
+    return by_data if memory_s is not None and memory_s >= compute_s else Bound.COMPUTE
 
 
 def floors_s(

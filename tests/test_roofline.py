@@ -123,7 +123,7 @@ def test_a_derived_peak_never_refuses():
     [
         (gemm(8192), 1.4e-3, COLD, Bound.COMPUTE),
         (Work(2 * 8192 * 8192, 2 * 8192 * 8192, "bf16"), 3.2e-5, COLD, Bound.MEMORY),
-        (Work(2 * 8192 * 8192, 2 * 2048 * 4096, "bf16"), 3.2e-5, WARM, Bound.COMPUTE),  # cached: memory is no ceiling
+        (Work(2 * 8192 * 8192, 2 * 2048 * 4096, "bf16"), 3.2e-5, WARM, Bound.CACHE),  # memory is no ceiling
         (gemm(256), 2.5e-6, COLD, Bound.LAUNCH),
         (Work(0, 4 * 2**30, None), 1e-3, COLD, Bound.MEMORY),
         (Work(0, 0, None), 1e-6, WARM, Bound.LAUNCH),
@@ -193,6 +193,20 @@ def test_empirical_fraction_leaves_memory_out_for_cached_data():
     assert in_cache("warm", 2**20, 60 * 2**20)
     assert not in_cache("cold", 2**20, 60 * 2**20)
     assert not in_cache("warm", 2**30, 60 * 2**20)
+
+
+def test_what_memory_would_bound_is_bound_by_the_cache_that_holds_it_and_has_no_declared_roof():
+    decode = Work(2 * 16 * 4096 * 4096, 2 * (16 * 4096 * 2 + 4096 * 4096), "bf16")  # 33.8 MB in a cache of 60 MiB
+    assert (bound(decode, 9e-6, WARM, LIMITS, CALIBRATION), bound(decode, 9e-6, COLD, LIMITS, CALIBRATION)) == (
+        "cache",
+        "memory",
+    )
+    warm = summarize(timed(9.0e-6), decode, WARM, LIMITS, CALIBRATION)
+    assert (warm.fraction_spec, warm.fraction_boost, warm.fraction_at_clock) == (None, None, None)
+    assert bound(gemm(1024), 6e-6, WARM, LIMITS, CALIBRATION) == "compute"  # arithmetic takes longer than memory would
+    copy = Work(0, 2**25, None)
+    assert bound(copy, 9e-6, WARM, LIMITS, CALIBRATION) == "cache"
+    assert bound(copy, 9e-6, WARM, Ceilings(LIMITS.info, None), CALIBRATION) == "cache"
 
 
 def test_energy_needs_a_window_that_resolves_the_counter():

@@ -59,6 +59,8 @@ def verdict(row: ResultRow, found: Sequence[Floor]) -> str:
     times = missed_by(row, roof) if roof else None
     if row.bound == Bound.UNKNOWN:
         return "bound unknown: no peak is known for what it computes with"
+    if row.bound == Bound.CACHE:
+        return "cache bound: its data stay in the last-level cache, whose bandwidth no sheet gives, so that it has no roof here"
     if roof is None or times is None:
         return f"{row.bound or 'unknown'} bound"
     why = f", which launching dominates below {LAUNCH_MULTIPLE}x" if row.bound == Bound.LAUNCH else ""

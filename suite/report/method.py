@@ -60,13 +60,13 @@ METHOD = (
         "Achieved rate over the roof at the same intensity, min(peak, intensity x bandwidth). Spec: the vendor's dense "
         "peak and bandwidth. Boost: the peak at the device's maximum clock. At clock: the peak at the clock measured while the "
         "case ran. Empirical: the best verified rate stored for the device, pipe and load, and the best measured "
-        "bandwidth. Warm data that fits in the last-level cache has no memory roof: its fractions are of the peak alone, and "
-        "its points may lie above the memory line.",
+        "bandwidth. Warm data that fits in the last-level cache has no memory roof: its fractions are of the peak alone where "
+        "compute bounds it and not given where the cache does, and its points may lie above the memory line.",
     ),
     Topic(
         "Bound",
         "What limits a case: compute or memory, whichever floor is the larger, or launch when the case takes less than "
-        "three times what an empty kernel takes.",
+        "three times what an empty kernel takes. Cache, where memory would be it but the data stay in the last-level cache.",
     ),
     Topic(
         "Evidence",

@@ -10,7 +10,7 @@ from suite.errors import UsageError
 from suite.hardware.catalogue import load
 from suite.hardware.spec import HardwareSpec
 from suite.jobs.calibration import CalibrationJob
-from suite.outcome import Evidence, Outcome
+from suite.outcome import Bound, Evidence, Outcome
 from suite.roofline import Ceilings, EmpiricalRoofs, empirical_fraction, in_cache
 from suite.rows import BaseFigures, BaseKey, CalibrationHistory, DeviceRow, base_name, calibration_of
 from suite.store import tables
@@ -128,9 +128,14 @@ class Roofs:
         self._devices: dict[tuple[str, str], _Seen] = {}
 
     def fraction(self, fields: Mapping[str, Any]) -> float | None:
-        """The empirical fraction of a result, given as the fields of a row; ``None`` unless it was timed and verified."""
+        """The empirical fraction of a result, given as the fields of a row; ``None`` unless it was timed and verified.
+
+        ``None`` as well for what a cache bounds: how fast it can be has not been measured.
+        """
         evidence, uid = fields["evidence"], fields["device_uid"]
         if evidence not in COMPARED or fields["outcome"] != Outcome.OK or fields["flop_s"] is None:
+            return None
+        if fields["bound"] == Bound.CACHE:
             return None
         seen = self._devices.get((evidence, uid))
         if seen is None:
