@@ -1,6 +1,6 @@
 """Made-up runs of samples whose median is known: what devices do to durations, one thing at a time.
 
-Each is given in units of its typical duration; a sample lasts about 2 ms.
+Each is given in units of its typical duration; a sample costs 2 ms.
 """
 
 import math
@@ -22,7 +22,7 @@ Draw = np.random.Generator
 
 def tape(make: Callable[[Draw], Series], truth: float = 1.0, resolution: float = 1e-6, seed: int = 7) -> Tape:
     values = make(np.random.default_rng(seed))
-    return Tape((SAMPLE_S * values).tolist(), SAMPLE_S * truth, SAMPLE_S * resolution)
+    return Tape((SAMPLE_S * values).tolist(), SAMPLE_S * truth, SAMPLE_S * resolution, SAMPLE_S)
 
 
 def white(draw: Draw, spread: float) -> Series:

@@ -2,12 +2,13 @@
 
 import random
 from collections.abc import Sequence
-from statistics import median
+from statistics import median, pstdev
 from typing import NamedTuple
 
 from suite.measure.stopping import IntervalRule
 
 REPLAYS = 200
+SEED = 4
 
 
 class Settings(NamedTuple):
@@ -24,12 +25,29 @@ class Tape(NamedTuple):
 
     durations_s: Sequence[float]
     truth: float
-    resolution_s: float = 1e-9
-    wall_s: float | None = None
+    resolution_s: float
+    wall_s: float
+
+    @property
+    def lasts_s(self) -> float:
+        """Wall time of all samples."""
+        return self.wall_s * len(self.durations_s)
+
+
+class Replay(NamedTuple):
+    """One measurement: where on the tape it began, and the rule as it ended."""
+
+    start: int
+    rule: IntervalRule
+
+    def held(self, truth: float) -> bool:
+        """Whether the interval that the rule left holds this duration."""
+        interval = self.rule.interval
+        return interval is not None and interval.low <= truth <= interval.high
 
 
 class Tally(NamedTuple):
-    """What the replays came to: how many covered the truth, and over them the medians of cost and width."""
+    """What the replays came to: how many held the truth, how many converged, and the medians of cost and width."""
 
     covered: int
     converged: int
@@ -38,29 +56,55 @@ class Tally(NamedTuple):
     half_width: float
 
 
-def replay(tape: Tape, start: int, settings: Settings) -> IntervalRule:
+def replay(tape: Tape, start: int, settings: Settings) -> Replay:
     """One measurement that began at sample ``start``, fed as the spine feeds it; it ends early where the tape ends."""
     rule = IntervalRule(*settings, tape.resolution_s)
     position = start
     while not rule.done() and position < len(tape.durations_s):
         taken = tape.durations_s[position : position + rule.next_count()]
         position += len(taken)
-        rule.feed(taken, sum(taken) if tape.wall_s is None else tape.wall_s * len(taken))
-    return rule
+        rule.feed(taken, tape.wall_s * len(taken))
+    return Replay(start, rule)
 
 
-def replays(tape: Tape, settings: Settings = Settings(), count: int = REPLAYS, seed: int = 4) -> Tally:  # noqa: B008
+def replays(tape: Tape, settings: Settings = Settings(), count: int = REPLAYS, seed: int = SEED) -> list[Replay]:  # noqa: B008
     """Replay from ``count`` starting points, none so late that the tape ends before the time allowed does."""
-    per_sample_s = tape.wall_s or median(tape.durations_s)
-    longest = min(int(settings.max_time_s / per_sample_s * 1.1) + settings.min_samples, len(tape.durations_s) // 2)
+    longest = min(int(settings.max_time_s / tape.wall_s * 1.1) + settings.min_samples, len(tape.durations_s) // 2)
     draw = random.Random(seed)
-    rules = [replay(tape, draw.randrange(len(tape.durations_s) - longest), settings) for _ in range(count)]
-    intervals = [rule.interval for rule in rules]
-    assert all(interval is not None for interval in intervals)
+    return [replay(tape, draw.randrange(len(tape.durations_s) - longest), settings) for _ in range(count)]
+
+
+def tally(tape: Tape, settings: Settings = Settings(), count: int = REPLAYS, seed: int = SEED) -> Tally:  # noqa: B008
+    """Replay, and count."""
+    done = replays(tape, settings, count, seed)
+    samples = median(len(each.rule.samples) for each in done)
+    widths = [each.rule.interval.high - each.rule.interval.low for each in done if each.rule.interval]
     return Tally(
-        covered=sum(each.low <= tape.truth <= each.high for each in intervals),
-        converged=sum(rule.converged for rule in rules),
-        samples=median(len(rule.samples) for rule in rules),
-        wall_s=median(len(rule.samples) for rule in rules) * per_sample_s,
-        half_width=median((each.high - each.low) / 2 / tape.truth for each in intervals),
+        covered=sum(each.held(tape.truth) for each in done),
+        converged=sum(each.rule.converged for each in done),
+        samples=samples,
+        wall_s=samples * tape.wall_s,
+        half_width=median(widths) / 2 / tape.truth,
     )
+
+
+def held_around(tape: Tape, settings: Settings, times: int = 2) -> int:
+    """Of how many replays the interval holds the median of the stretch ``times`` as long around what was sampled."""
+    held = 0
+    for each in replays(tape, settings):
+        count = len(each.rule.samples)
+        more = count * (times - 1) // 2
+        held += each.held(median(tape.durations_s[max(0, each.start - more) : each.start + count + more]))
+    return held
+
+
+def settings_for(tape: Tape) -> Settings:
+    """Those of a run; of a recording that is soon over, its samples being short, the least and most time in proportion."""
+    return Settings(min_time_s=min(0.1, tape.lasts_s / 50), max_time_s=min(10.0, tape.lasts_s / 4))
+
+
+def wander(tape: Tape) -> float:
+    """Standard deviation of the medians of successive seconds, or fortieths of a short recording, relative to the median."""
+    length = max(1, int(min(1.0, tape.lasts_s / 40) / tape.wall_s))
+    starts = range(0, len(tape.durations_s) - length + 1, length)
+    return pstdev(median(tape.durations_s[start : start + length]) for start in starts) / tape.truth

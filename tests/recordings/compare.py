@@ -1,47 +1,64 @@
-"""Coverage and cost of the interval in use, and of others, on made-up processes and on recordings: a table on stdout.
+"""Coverage and cost of the interval in use, and of others, on made-up processes and on recordings: tables on stdout.
 
     python -m tests.recordings.compare [FOLDER]
 
-A cell says of how many in 100 replays the interval held the median, and how long the rule sampled in the median.
+A cell says of how many in 100 replays the interval held the median, and how long the rule sampled in the median.  Of a
+recording it also says how often the median of the stretch twice as long around the samples was held.
 """
 
 import argparse
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
 from tests.measure.processes import HELD_MORE, HIDDEN, PROMISED, UNSEEN
-from tests.measure.replays import REPLAYS, Settings, Tape, replays
-from tests.recordings.constructions import CONSTRUCTIONS, Construction
+from tests.measure.replays import REPLAYS, Settings, Tape, held_around, settings_for, tally, wander
+from tests.recordings.constructions import CONSTRUCTIONS
 from tests.recordings.recording import FOLDER, Recording
 
 
-def rows(folder: Path) -> Iterator[tuple[str, Callable[[], Tape]]]:
+def made_up(names: list[str], min_time_s: float) -> None:
+    _head("process", names)
     for group in (PROMISED, HELD_MORE, HIDDEN, UNSEEN):
-        yield from group.items()
+        for process, make in group.items():
+            tape = make()
+            _row(process, [_cell(tape, Settings(min_time_s=min_time_s), name) for name in names])
+
+
+def recorded(names: list[str], folder: Path) -> None:
+    _head("recording: whole, around", names)
     for path in sorted(folder.glob("*.json")):
-        yield path.stem, lambda path=path: Recording.read(path).tape()
+        recording = Recording.read(path)
+        tape = recording.tape()
+        title = f"{recording.name}, wander {wander(tape):.2%}"
+        _row(title, [_cell(tape, settings_for(tape), name, around=True) for name in names])
 
 
-def cell(tape: Tape, settings: Settings, construction: Construction) -> str:
-    with mock.patch("suite.measure.stopping.median_interval", construction):
-        tally = replays(tape, settings)
-    return f"{100 * tally.covered / REPLAYS:.0f} at {tally.wall_s:.2f} s"
+def _cell(tape: Tape, settings: Settings, name: str, around: bool = False) -> str:
+    with mock.patch("suite.measure.stopping.median_interval", CONSTRUCTIONS[name]):
+        got = tally(tape, settings)
+        also = f", {100 * held_around(tape, settings) / REPLAYS:.0f}" if around else ""
+    return f"{100 * got.covered / REPLAYS:.0f}{also} at {got.wall_s:.2f} s"
+
+
+def _head(first: str, names: list[str]) -> None:
+    print()
+    _row(first, names)
+    print("|---" * (len(names) + 1) + "|")
+
+
+def _row(first: str, cells: list[str]) -> None:
+    print("|", " | ".join([first, *cells]), "|", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.recordings.compare", description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
-    parser.add_argument("--min-time", type=float, default=Settings().min_time_s, help="measure.min_time_s")
-    parser.add_argument("--only", nargs="*", default=list(CONSTRUCTIONS), help="constructions")
+    parser.add_argument("--min-time", type=float, default=Settings().min_time_s, help="measure.min_time_s of the made-up ones")
+    parser.add_argument("--only", action="append", choices=list(CONSTRUCTIONS), help="a construction; may be repeated")
     given = parser.parse_args()
-    print("| |", " | ".join(given.only), "|\n|---|" + "---|" * len(given.only))
-    for name, make in rows(given.folder):
-        tape = make()
-        cells = [cell(tape, Settings(min_time_s=given.min_time), CONSTRUCTIONS[each]) for each in given.only]
-        print(f"| {name} |", " | ".join(cells), "|")
-        sys.stdout.flush()
+    names = given.only or list(CONSTRUCTIONS)
+    made_up(names, given.min_time)
+    recorded(names, given.folder)
 
 
 if __name__ == "__main__":
