@@ -24,8 +24,8 @@ GLOSSARY = (
     Term(
         "bound",
         "the largest of a case's floors: compute, memory, or launch for under three empty kernels",
-        "A floor is the shortest time that one limit allows: operations over peak, bytes over bandwidth. Cache: memory would be "
-        "the largest, but the data stay in the last-level cache; no sheet gives its bandwidth, so there is no fraction.",
+        "A floor is the shortest time that one limit allows: operations over peak, bytes over bandwidth. Cache: memory would "
+        "be the largest, but the data stay in the last-level cache; no sheet gives its bandwidth, so there is no fraction.",
     ),
     Term(
         "bound unknown",
