@@ -48,7 +48,7 @@ _T_95 = (
 _NORMAL_95 = 1.960
 
 _STRETCHES = 5  # long ones, hence hardly correlated; how they vary is known to four degrees of freedom
-_FEWEST_NEIGHBOURS = 10  # of fewer stretches the correlation of neighbours tells nothing
+_FEWEST_NEIGHBOURS = 30  # of fewer stretches the correlation of neighbours tells less than how the long ones vary
 # Of a correlation of one, an estimate from n samples falls short by up to 14/n in 19 of 20 (Fuller 1976, table 8.5.1: the
 # case with an estimated mean).
 _SHORTFALL = 14.0

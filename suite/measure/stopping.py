@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from suite.measure.statistics import Interval, median, median_interval
 
-LOOK_GROWTH = 1.5  # looking after every sample until it happens to be narrow would under-cover; looks are spaced geometrically
+LOOK_GROWTH = 1.25  # looking after every sample until it happens to be narrow would under-cover; looks are spaced geometrically
 ROUNDING = 1e-9  # a width of exactly one step is one step
 
 

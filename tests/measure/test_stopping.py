@@ -96,4 +96,4 @@ def test_looks_are_geometrically_spaced():
         looks.append(position)
     spaced = looks[2:]
     assert len(spaced) > 3
-    assert all(after >= 1.45 * before for before, after in pairwise(spaced))
+    assert all(after >= 1.2 * before for before, after in pairwise(spaced))
