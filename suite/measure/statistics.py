@@ -73,6 +73,10 @@ class Interval(NamedTuple):
         """The interval of one launch, from that of samples of ``launches`` launches."""
         return Interval(self.low / launches, self.high / launches)
 
+    def within(self, low: float, high: float) -> "Interval":
+        """The part of the interval between two values, one of which lies in it."""
+        return Interval(max(self.low, low), min(self.high, high))
+
     def widened(self, resolution: float) -> "Interval":
         """What the true durations may be when each was read in steps of ``resolution``: half a step more at both ends."""
         return Interval(self.low - resolution / 2, self.high + resolution / 2)

@@ -21,7 +21,8 @@ class IntervalRule:
 
     ``target`` is the relative half-width asked for, with the timer's ``resolution_s`` as its floor.  Times are seconds.
     The interval tells of what changes within the time sampled: of a clock that switches every second, samples of a tenth
-    of a second know one state only, and are as narrow as if there were no other.
+    of a second know one state only, and are as narrow as if there were no other.  A change seen in part may go on beyond all
+    samples: sampling does, for as long as that is possible; what is told of when the time is up is the range of the samples.
     """
 
     def __init__(self, target: float, min_samples: int, min_time_s: float, max_time_s: float, resolution_s: float) -> None:
@@ -41,7 +42,10 @@ class IntervalRule:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval at the last look, per sample and at least one step of the timer wide; ``None`` with one sample."""
+        """The interval at the last look, per sample and at least one step of the timer wide; ``None`` with one sample.
+
+        Of ``min_samples`` or more that did not converge it is no wider than their range.
+        """
         return self._interval
 
     @property
@@ -78,8 +82,14 @@ class IntervalRule:
     def _look(self) -> None:
         self._looked_at = len(self._samples)
         if self._looked_at >= 2:
-            self._interval = median_interval(self._samples, self._resolution_s)
-            self._converged = narrow_enough(self._interval, median(self._samples), self._target, self._resolution_s)
+            interval = median_interval(self._samples, self._resolution_s)
+            self._converged = narrow_enough(interval, median(self._samples), self._target, self._resolution_s)
+            few = self._looked_at < self._min_samples
+            self._interval = interval if few or self._converged else self._in_range(interval)
+
+    def _in_range(self, interval: Interval) -> Interval:
+        sampled = Interval(min(self._samples), max(self._samples)).widened(self._resolution_s)
+        return interval.within(*sampled)
 
     def _ripe(self) -> bool:
         enough = len(self._samples) >= max(self._min_samples, int(self._looked_at * LOOK_GROWTH))

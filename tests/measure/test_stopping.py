@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import pytest
 
+from suite.measure.statistics import median_interval
 from suite.measure.stopping import IntervalRule
 
 
@@ -97,3 +98,14 @@ def test_looks_are_geometrically_spaced():
     spaced = looks[2:]
     assert len(spaced) > 3
     assert all(after >= 1.2 * before for before, after in pairwise(spaced))
+
+
+def test_what_did_not_converge_is_told_of_within_the_range_of_its_samples():
+    """A slow change seen in part could go on beyond them; that is a reason to sample on, not a figure to report."""
+    samples = [1.0 + 0.0002 * index for index in range(300)]
+    rule = IntervalRule(0.005, 20, 0.1, 290, 1e-9)
+    run(rule, samples)
+    assert not rule.converged
+    assert rule.interval.low >= samples[0] - 1e-9
+    assert rule.interval.high <= samples[-1] + 1e-9
+    assert median_interval(samples).low < samples[0]
