@@ -40,13 +40,15 @@ class Footprint:
     """Device memory that a case needs, for plan's prediction and for choosing how many input sets rotate.
 
     ``input_bytes`` and ``output_bytes`` are per input set; ``scratch_bytes`` is needed once, for data and reference;
-    ``emulation_bytes`` once more on a device that has no unit for the format.
+    ``emulation_bytes`` once more on a device that has no unit for the format.  ``rearranged_bytes`` are per input set what a
+    library wants in another order than the check reads: launches touch one of the two.
     """
 
     input_bytes: int
     output_bytes: int
     scratch_bytes: int
     emulation_bytes: int = 0
+    rearranged_bytes: int = 0
 
     @property
     def set_bytes(self) -> int:
@@ -55,4 +57,5 @@ class Footprint:
 
     def total_bytes(self, sets: int, emulated: bool = False) -> int:
         """Bytes needed with ``sets`` rotating input sets."""
-        return self.set_bytes * sets + self.scratch_bytes + (self.emulation_bytes if emulated else 0)
+        per_set = self.set_bytes + self.rearranged_bytes
+        return per_set * sets + self.scratch_bytes + (self.emulation_bytes if emulated else 0)

@@ -150,6 +150,8 @@ def _semantics_reason(workload: Workload) -> str | None:
     if accumulate != FORMATS[workload.format].accumulate:
         return f"{workload.format} accumulates in {FORMATS[workload.format].accumulate} here, not in {accumulate}"
     scaling = semantics.get("scaling", "tensor")
+    if workload.format == "int8" and "scaling" in semantics:
+        return f"int8 with {scaling} scales is not offered, only raw integers"
     return None if scaling == "tensor" else f"{workload.format} with {scaling} scales is not offered, only tensor scales"
 
 

@@ -16,6 +16,7 @@ from backends.distributions import CONSTANT, INT8_FACTOR, INT8_MAX, OUTLIER_FACT
 from backends.seeds import mixed_seed
 
 CHUNK_ELEMENTS = 1 << 22
+CHUNKS_AT_ONCE = 4  # of those that are kept as they were drawn: 64 MiB
 FP8_E4M3_MAX = 448.0
 
 Result = TypeVar("Result")
@@ -73,6 +74,51 @@ class Operand:
     def scaled(self, product: torch.Tensor) -> torch.Tensor:
         """A float64 product with the stored numbers, times the scale they carry."""
         return product if self.scale is None else product * self.scale.to(product)
+
+    @property
+    def buffers(self) -> tuple[torch.Tensor, ...]:
+        """Everything that a launch reads."""
+        return (self.data,) if self.scale is None else (self.data, self.scale)
+
+    def numbers(self, start: int, stop: int) -> torch.Tensor:
+        """What rows of the buffer are worth, in float64 and exactly."""
+        return self.scaled(self.data[start:stop].to(torch.float64))
+
+
+class Drawn:
+    """The numbers of an operand before any rounding: a matrix of a distribution, in float32, drawn as rows are asked for.
+
+    They are those that ``Operand.refill`` writes for the same shape and seed.  Chunks drawn last are kept, so that asking in
+    order draws each once.
+    """
+
+    def __init__(self, shape: tuple[int, int], distribution: str, seed: int, device: torch.device) -> None:
+        self._shape, self._draw, self._seed, self._device = shape, DISTRIBUTIONS[distribution], seed, device
+        self._kept, self._first = torch.empty(0, device=device), 0
+
+    def rows(self, start: int, stop: int) -> torch.Tensor:
+        """Rows ``start`` to ``stop``; the caller may not write to them."""
+        columns = self._shape[1]
+        parts, at, end = [], start * columns, stop * columns
+        while at < end:
+            part = self._from(at)[: end - at]
+            parts.append(part)
+            at += len(part)
+        return (parts[0] if len(parts) == 1 else torch.cat(parts)).view(stop - start, columns)
+
+    def _from(self, element: int) -> torch.Tensor:
+        """Elements from one on, as far as they are kept."""
+        if not self._first <= element < self._first + len(self._kept):
+            chunk = element // CHUNK_ELEMENTS
+            self._first = chunk * CHUNK_ELEMENTS
+            at_once = min(CHUNKS_AT_ONCE, torch.get_num_threads()) if self._device.type == "cpu" else 1
+            count = min(at_once * CHUNK_ELEMENTS, self._shape[0] * self._shape[1] - self._first)
+            self._kept = torch.empty(count, dtype=torch.float32, device=self._device)
+            _each_chunk(self._kept, lambda index, part: self._draw(part, self._generator(chunk + index)))
+        return self._kept[element - self._first :]
+
+    def _generator(self, chunk: int) -> torch.Generator:
+        return _generator(self._device, mixed_seed(self._seed, chunk))
 
 
 def _fill_rounded(data: torch.Tensor, adjust: Callable[[torch.Tensor], torch.Tensor], draw: Draw, seed: int) -> None:

@@ -50,6 +50,9 @@ class TorchKernel:
         self.execution = execution
         self.precision = precision
         self.sets = len(self.input_sets)
+        self.seed: int | None = None  # of the data in the inputs
+        # What is known of the inputs only once they are filled, for ``describe``.
+        self.of_inputs: Callable[[], Mapping[str, Any]] = dict
         self._description = dict(description)
         # Looked up on every launch: a plain tuple of calls keeps the host's share of a launch small.
         self._launches = tuple(each.launch for each in self.input_sets)
@@ -63,13 +66,16 @@ class TorchKernel:
     def set_bytes(self) -> int:
         """Bytes that one launch touches: operands and output of one set."""
         first = self.input_sets[0]
-        return sum(tensor.nbytes for tensor in (*(operand.data for operand in first.operands), first.output))
+        return sum(
+            tensor.nbytes for tensor in (*(each for operand in first.operands for each in operand.buffers), first.output)
+        )
 
     def enqueue(self, set_index: int) -> None:
         enforce(self.precision)
         self._launches[set_index]()
 
     def refill(self, seed: int) -> None:
+        self.seed = seed
         for set_index, each in enumerate(self.input_sets):
             for operand_index, operand in enumerate(each.operands):
                 operand.refill(self.distribution, mixed_seed(seed, set_index, operand_index))
@@ -88,9 +94,11 @@ class TorchKernel:
         return Reference(tiles, check.to_numpy(self.formula.project(each.operands, signs)))
 
     def describe(self) -> Mapping[str, Any]:
-        return {**self._description, "precision": self.precision.to_json(), "distribution": self.distribution}
+        of_case = {"precision": self.precision.to_json(), "distribution": self.distribution}
+        return {**self._description, **of_case, **self.of_inputs()}
 
     def close(self) -> None:
         """Drop the buffers; whoever owns a caching allocator returns them to the device."""
         self.input_sets = ()
         self._launches = ()
+        self.of_inputs = dict

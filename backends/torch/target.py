@@ -6,19 +6,22 @@ from typing import Literal, NamedTuple
 
 import torch
 
+from backends.torch.quantise.consumable import consumable
 from suite.jobs.emulation import EMULATIONS
 
 Execution = Literal["native", "emulated"]
 
 
 class Numerics(NamedTuple):
-    """Types of one matmul format: operands, output, and what products are summed in."""
+    """Types of one matmul format: operands that carry no scales of rows or blocks, output, and what products are summed in."""
 
     operand: torch.dtype
     output: torch.dtype
     accumulate: str
 
 
+WITH_BLOCKS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "nvfp4")
+WEIGHT_ONLY = ("w8a16", "w4a16", "mxfp4a16")
 FORMATS = {
     "fp64": Numerics(torch.float64, torch.float64, "fp64"),
     "fp32": Numerics(torch.float32, torch.float32, "fp32"),
@@ -27,6 +30,8 @@ FORMATS = {
     "fp16": Numerics(torch.float16, torch.float16, "fp32"),
     "int8": Numerics(torch.int8, torch.int32, "int32"),
     "fp8_e4m3": Numerics(torch.float8_e4m3fn, torch.bfloat16, "fp32"),
+    "fp8_e5m2": Numerics(torch.float8_e5m2, torch.bfloat16, "fp32"),
+    **{name: Numerics(torch.bfloat16, torch.bfloat16, "fp32") for name in WITH_BLOCKS + WEIGHT_ONLY},
 }
 
 
@@ -36,16 +41,22 @@ class Target:
 
     ``kind`` is torch's device type.  A format is native, or a key of ``emulated`` (how it is computed instead), or a
     key of ``missing`` (why it cannot run).  ``missing`` also has the emulations that a case may ask for and this device
-    does not offer, as ``fp32 by bf16x9``.
+    does not offer, as ``fp32 by bf16x9``.  ``architecture`` is what code for it is compiled for: ``cpu``, ``sm_90``.
     """
 
     device: torch.device
     kind: str
     emulated: Mapping[str, str]
     missing: Mapping[str, str]
+    architecture: str = "cpu"
 
     def execution(self, format_name: str) -> Execution:
         return "emulated" if format_name in self.emulated else "native"
+
+    @property
+    def takes_fp8_in_any_layout(self) -> bool:
+        """Whether fp8 with one scale a tensor is multiplied as it is stored, or converted in whatever layout."""
+        return self.kind == "cpu" or consumable("fp8_e4m3", "tensor", self.architecture) is None
 
 
 def cpu_target(isa: tuple[str, ...]) -> Target:
@@ -75,14 +86,12 @@ def cuda_target(index: int, capability: tuple[int, int]) -> Target:
         emulated["fp16"] = f"computed without tensor cores: {version} is below 7.0"
     if capability < (7, 5):
         missing["int8"] = f"int8 tensor cores need compute capability 7.5, this device has {version}"
-    if capability < (8, 9):
-        missing["fp8_e4m3"] = f"fp8 needs compute capability 8.9, this device has {version}"
     # By the table under "Floating Point Emulation" in the cuBLAS documentation.
     if capability not in ((10, 0), (10, 3)):
         missing["fp32 by bf16x9"] = f"fp32 by bf16x9 needs compute capability 10.0 or 10.3, this device has {version}"
     if capability < (8, 0):
         missing["fp64 by int8"] = f"fp64 by int8 needs compute capability 8.0, this device has {version}"
-    return Target(torch.device("cuda", index), "cuda", emulated, missing)
+    return Target(torch.device("cuda", index), "cuda", emulated, missing, f"sm_{capability[0]}{capability[1]}")
 
 
 def _any(isa: tuple[str, ...], *flags: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from suite.hardware.spec import is_pipe
 from suite.work import Work
 
 NATIVE = "none"
@@ -50,7 +51,9 @@ def slice_products(mantissa_bits: int) -> int:
 # fp32 is the sum of three bf16 (cuBLAS documentation, "BF16x9").  Of int8 the least that a product of fp64 takes, by which
 # it is planned; how many it took is read back.
 EMULATIONS = {"bf16x9": Emulation("fp32", "bf16", 9), "int8": Emulation("fp64", "int8", slice_products(FP64_BITS))}
-RETAINED_BITS = "retained_mantissa_bits"  # in the description of a kernel
+# In the description of a kernel: the bits that it kept; the unit that multiplied, where it is not the format's; the bytes that
+# it is known to move, where they are more than each operand once.
+RETAINED_BITS, EXECUTED_PIPE, TRAFFIC_BYTES = "retained_mantissa_bits", "executed_pipe", "traffic_bytes"
 
 SLICES = slices(MANTISSA_BITS)
 BF16X9_WORKSPACE_BYTES = 32 * MIB  # what torch gives cuBLAS on the devices that have the mode
@@ -72,7 +75,12 @@ def workspace_bytes(name: str, m: int, n: int, k: int) -> int:
 
 
 def as_executed(work: Work, description: Mapping[str, Any]) -> Work:
-    """The work with as many products as a kernel says that it took, where it was planned with the least."""
+    """The work as a kernel says that it did it: on another unit, with as many products as it took, with all it moved."""
+    pipe, traffic_bytes = description.get(EXECUTED_PIPE), description.get(TRAFFIC_BYTES)
+    if isinstance(pipe, str) and is_pipe(pipe):
+        work = replace(work, pipe=pipe)
+    if type(traffic_bytes) is int and traffic_bytes > work.compulsory_bytes:
+        work = replace(work, traffic_bytes=traffic_bytes)
     bits = description.get(RETAINED_BITS)
     planned = EMULATIONS["int8"]
     if work.pipe != planned.pipe or type(bits) is not int or bits <= 0:

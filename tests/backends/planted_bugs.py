@@ -44,8 +44,14 @@ def layout_of(kernel: TorchKernel) -> str:
     return str(kernel.describe()["layout"])
 
 
-def exact(operand: Operand, view: torch.Tensor) -> torch.Tensor:
-    return operand.scaled(view.to(torch.float64))
+def factors(kernel: TorchKernel, each: InputSet) -> tuple[torch.Tensor, torch.Tensor]:
+    """A as m x k and B as k x n, by what their stored numbers are worth."""
+    a, b = (worth(operand) for operand in each.operands)
+    return a_view(a, layout_of(kernel)), b_view(b, layout_of(kernel))
+
+
+def worth(operand: Operand) -> torch.Tensor:
+    return operand.numbers(0, operand.data.shape[0])
 
 
 def write(each: InputSet, product: torch.Tensor) -> None:
@@ -55,11 +61,11 @@ def write(each: InputSet, product: torch.Tensor) -> None:
 def wrong_transpose(kernel: TorchKernel, set_index: int) -> None:
     """B is read in the other storage order: its rows taken for its columns."""
     each = kernel.input_sets[set_index]
-    a, b = each.operands
-    k, n = b_view(b.data, layout_of(kernel)).shape
-    storage = b.data.reshape(-1)
+    a_mk, b_kn = factors(kernel, each)
+    k, n = b_kn.shape
+    storage = worth(each.operands[1]).reshape(-1)
     misread = storage.view(k, n) if layout_of(kernel)[1] == "t" else storage.view(n, k).t()
-    write(each, exact(a, a_view(a.data, layout_of(kernel))) @ exact(b, misread))
+    write(each, a_mk @ misread)
 
 
 def unwritten_tile(kernel: TorchKernel, set_index: int) -> None:
@@ -95,11 +101,10 @@ def wrong_scale(kernel: TorchKernel, set_index: int) -> None:
 def truncated_k(kernel: TorchKernel, set_index: int) -> None:
     """The last block of K is left out."""
     each = kernel.input_sets[set_index]
-    a, b = each.operands
-    a_mk, b_kn = a_view(a.data, layout_of(kernel)), b_view(b.data, layout_of(kernel))
+    a_mk, b_kn = factors(kernel, each)
     k = a_mk.shape[1]
     kept = k - DROPPED_K if k > DROPPED_K else k // 2
-    write(each, exact(a, a_mk[:, :kept]) @ exact(b, b_kn[:kept]))
+    write(each, a_mk[:, :kept] @ b_kn[:kept])
 
 
 def not_a_number(kernel: TorchKernel, set_index: int) -> None:

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from backends.failures import classify
-from backends.torch import emulated, gemm, jobs
+from backends.torch import emulated, jobs
 from backends.torch.emulated import MODES, library_reason
+from backends.torch.gemm import preparing
 from backends.torch.kernel import TorchKernel
 from backends.torch.precision import NotInForce
 from backends.torch.target import Target, cuda_target
@@ -36,7 +37,7 @@ def _small_workspaces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def on_host(monkeypatch: pytest.MonkeyPatch, library: FakeCublas, capability: tuple[int, int] = (10, 0)) -> Target:
     """A CUDA device whose memory is the host's and whose cuBLAS is the stand-in."""
-    monkeypatch.setattr(gemm, "loaded_library", lambda name: library)
+    monkeypatch.setattr(preparing, "loaded_library", lambda name: library)
     monkeypatch.setattr(emulated, "loaded_library", lambda name: library)
     return replace(cuda_target(0, capability), device=torch.device("cpu"))
 

@@ -127,6 +127,8 @@ class TestGemm:
             (on_xla("fp32", 8, 8, 8, layout="xx"), "no layout 'xx'"),
             (on_xla("fp32", 8, 8, 8, distribution="nrmal"), "did you mean 'normal'"),
             (on_xla("fp8_e4m3", 8, 8, 8, semantics={"scaling": "row"}), "row scales is not offered"),
+            (on_xla("int8", 8, 8, 8, semantics={"scaling": "tensor"}), "only raw integers"),
+            (on_xla("mxfp4", 8, 8, 32), "no format 'mxfp4'"),
             (on_xla("fp32", 8, 8, 8, switches={"split": True}), "no switch 'split'"),
         ],
     )

@@ -1,0 +1,12 @@
+"""GEMM on torch devices: C = A B with A m x k, B k x n, C m x n.
+
+Implementation ``library`` is whoever torch hands a format to (``library``).  Emulated fp32 and fp64 go to cuBLAS itself
+(``backends.torch.emulated``).  Implementations ``triton`` and ``triton_tuned`` are roofbench's own kernels
+(``backends.triton.gemm``) on the same buffers.
+"""
+
+from backends.torch.gemm.preparing import prepare
+from backends.torch.gemm.refusals import reason
+from backends.torch.gemm.sizes import a_view, b_view
+
+__all__ = ["a_view", "b_view", "prepare", "reason"]

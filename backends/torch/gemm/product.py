@@ -1,0 +1,43 @@
+"""What a product should be: in float64, of the operands as they are stored."""
+
+from collections.abc import Sequence
+
+import torch
+
+from backends.torch.check import project
+from backends.torch.data import Operand
+from backends.torch.gemm.operands import QuantisedOperand
+from backends.torch.gemm.sizes import a_view, b_view
+
+
+class Product:
+    """The float64 product of the operands as stored.
+
+    Tiles are multiplied on the host: what judges a device's matrix product must not be another of its matrix products.
+    """
+
+    def __init__(self, layout: str) -> None:
+        self._layout = layout
+
+    def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> torch.Tensor:
+        a, b = operands
+        a_mk = rows_of(a, self._layout[0] == "t", row, row + rows)
+        b_nk = rows_of(b, self._layout[1] == "n", column, column + columns)
+        return a_mk @ b_nk.t()
+
+    def project(self, operands: Sequence[Operand], vector: torch.Tensor) -> torch.Tensor:
+        a, b = operands
+        if isinstance(b, QuantisedOperand):
+            b_vector = b.summed(vector)
+        else:
+            b_vector = b.scaled(project(b_view(b.data, self._layout), vector))
+        if isinstance(a, QuantisedOperand):
+            return a.times(b_vector)
+        return a.scaled(project(a_view(a.data, self._layout), b_vector))
+
+
+def rows_of(operand: Operand, transposed: bool, start: int, stop: int) -> torch.Tensor:
+    """Rows of a matrix that is stored as it is written or transposed, in float64 on the host."""
+    if transposed:
+        return operand.scaled(operand.data[:, start:stop].to(torch.float64)).t().cpu()
+    return operand.numbers(start, stop).cpu()

@@ -1,0 +1,135 @@
+"""Why a product cannot run on a device."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from backends.torch.data import DISTRIBUTIONS, largest_product
+from backends.torch.emulated import MODES, library_reason
+from backends.torch.gemm.library import way_of
+from backends.torch.gemm.operands import misfit
+from backends.torch.gemm.sizes import LAYOUTS, Sizes
+from backends.torch.precision import SWITCHES
+from backends.torch.target import FORMATS, Target
+from suite.case import Case, Workload
+from suite.errors import nearest
+from suite.jobs.emulation import EMULATIONS
+from suite.jobs.gemm import IMPLEMENTATIONS
+from suite.jobs.gemm.formats import FORMATS as LADDER
+from suite.jobs.gemm.formats import NONE, variant_of
+
+if TYPE_CHECKING:
+    from backends.triton.gemm.problem import Problem
+
+
+def reason(case: Case, target: Target) -> str | None:
+    """Why this case cannot run on ``target``; ``None`` when it can."""
+    workload, switches = case.workload, dict(case.switches)
+    for told in (
+        _unknown("implementation", case.implementation, IMPLEMENTATIONS),
+        _unknown("format", workload.format, FORMATS),
+        _unknown("distribution", workload.distribution, DISTRIBUTIONS),
+        _unknown("layout", Sizes.of(workload).layout, LAYOUTS),
+        *(_unknown("switch", name, SWITCHES) for name in switches),
+    ):
+        if told is not None:
+            return told
+    return (
+        target.missing.get(workload.format)
+        or _semantics_reason(workload)
+        or misfit(workload, target)
+        or _switches_reason(workload.format, switches, target)
+        or _range_reason(workload)
+        or (_library_reason if case.implementation == "library" else _triton_reason)(case, target)
+    )
+
+
+def output_type(workload: Workload) -> torch.dtype:
+    """Of a result: scaled integers are worth real numbers."""
+    return torch.bfloat16 if workload.format == "int8" and variant_of(workload).roundoff else FORMATS[workload.format].output
+
+
+def problem_of(case: Case) -> "Problem":
+    """The product as roofbench's own kernels see it."""
+    from backends.triton.gemm.problem import Problem
+
+    promoted = case.workload.format == "fp8_e4m3" and not dict(case.switches).get("fp8_fast_accum", False)
+    return Problem(case.workload.format, *Sizes.of(case.workload), promoted)
+
+
+def _unknown(kind: str, given: str, known: Any) -> str | None:
+    return None if given in known else f"gemm through torch has no {kind} {given!r}{nearest(given, known)}"
+
+
+def _semantics_reason(workload: Workload) -> str | None:
+    semantics, fmt = dict(workload.semantics), LADDER[workload.format]
+    accumulate = semantics.get("accumulate", fmt.accumulate)
+    if accumulate != fmt.accumulate:
+        return f"{workload.format} accumulates in {fmt.accumulate} here, not in {accumulate}"
+    scaling = semantics.get("scaling")
+    if scaling is not None and scaling not in fmt.variants:
+        offered = " or ".join(name for name in fmt.scalings if name != NONE)
+        return f"{workload.format} with {scaling} scales is not offered" + (f", only with {offered} scales" if offered else "")
+    if not semantics.get("zero_point"):
+        return None
+    shifted = variant_of(Workload("gemm", workload.format, (), semantics=tuple(_without_zero_point(semantics)))).shifted
+    return None if shifted else f"{workload.format} has no zero point; leave zero_point out"
+
+
+def _without_zero_point(semantics: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [each for each in semantics.items() if each[0] != "zero_point"]
+
+
+def _switches_reason(format_name: str, switches: dict[str, Any], target: Target) -> str | None:
+    if "tf32" in switches and format_name in ("fp32", "tf32") and bool(switches["tf32"]) != (format_name == "tf32"):
+        return f"format {format_name} contradicts the switch tf32={switches['tf32']}"
+    if "workspace_mib" in switches and target.kind == "cpu":
+        return "workspace_mib is given to cuBLAS; the libraries of a CPU take their own"
+    return _emulation_reason(format_name, str(switches["emulation"]), target) if "emulation" in switches else None
+
+
+def _emulation_reason(format_name: str, name: str, target: Target) -> str | None:
+    if name not in MODES:
+        return _unknown("emulation", name, MODES)
+    if EMULATIONS[name].format != format_name:
+        return f"emulation {name} computes {EMULATIONS[name].format}, not {format_name}"
+    return target.missing.get(f"{format_name} by {name}") or library_reason(name)
+
+
+def _range_reason(workload: Workload) -> str | None:
+    """Constant data adds up with K: past the largest number of the output no kernel can be right."""
+    output, k = output_type(workload), Sizes.of(workload).k
+    info = torch.finfo(output) if output.is_floating_point else torch.iinfo(output)
+    operand = FORMATS[workload.format].operand if output == FORMATS[workload.format].output else output
+    largest = largest_product(workload.distribution, operand)
+    if largest is None or k * largest <= info.max:
+        return None
+    return (
+        f"{workload.distribution} data over k={k} adds up to {k * largest:.4g}, above the {info.max:.4g} that the output holds"
+    )
+
+
+def _library_reason(case: Case, target: Target) -> str | None:
+    """Sizes and layouts that the library behind the way refuses."""
+    return way_of(case.workload, target).refuses(Sizes.of(case.workload))
+
+
+def _triton_reason(case: Case, target: Target) -> str | None:
+    """Formats, devices and switches that roofbench's own kernels are not made for."""
+    taken = IMPLEMENTATIONS[case.implementation]
+    if case.workload.format not in taken:
+        return f"implementation {case.implementation} takes {', '.join(taken)}, not {case.workload.format}"
+    scaling = dict(case.workload.semantics).get("scaling")
+    if scaling is not None and (case.workload.format, scaling) != ("fp8_e4m3", "tensor"):
+        return f"implementation {case.implementation} takes {case.workload.format} without {scaling} scales; take the library"
+    if target.kind != "cuda":
+        return f"implementation {case.implementation} runs on GPUs; the device here is a {target.kind.upper()}"
+    from backends.triton.works import why_not
+
+    why = why_not()
+    if why:
+        return why
+    from backends.triton.gemm.device import of_torch
+    from backends.triton.gemm.port import reason as port_reason
+
+    return port_reason(problem_of(case), dict(case.switches), of_torch(target.device.index))
