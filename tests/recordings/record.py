@@ -79,6 +79,10 @@ WANTED = {
     "cuda": [
         Wanted("bf16-8192-cold", gemm("bf16", 8192, 8192, 8192), COLD),
         Wanted("bf16-4096-cold", gemm("bf16", 4096, 4096, 4096), COLD),
+        Wanted("fp16-4096-cold", gemm("fp16", 4096, 4096, 4096), COLD),
+        Wanted("fp8-8192-cold", gemm("fp8_e4m3", 8192, 8192, 8192), COLD),
+        Wanted("tf32-4096-cold", gemm("tf32", 4096, 4096, 4096), COLD),
+        Wanted("fp64-2048-cold", gemm("fp64", 2048, 2048, 2048), COLD),
         Wanted("bf16-512-warm", gemm("bf16", 512, 512, 512), WARM),
         Wanted("bf16-512-cold", gemm("bf16", 512, 512, 512), COLD),
         Wanted("bf16-512-warm-spin", gemm("bf16", 512, 512, 512), WARM, {"sampler": "spin"}),
