@@ -31,6 +31,10 @@ class Estimate:
             self._left_s[planned.slot] += planned.predicted_s
         self._predicted_s = self._taken_s = 0.0
 
+    def passed(self, slot: int, predicted_s: float) -> None:
+        """Take note that what a slot had to do before its next case is done."""
+        self._left_s[slot] -= predicted_s
+
     def ended(self, case: CaseEnded) -> None:
         """Take note of a finished case."""
         self.done += 1

@@ -22,6 +22,22 @@ class PhaseStarted(NamedTuple):
     phase: str
 
 
+class SearchRound(NamedTuple):
+    """A search looks at ``contenders`` candidates, in round ``number`` of ``of`` (0: they are made ready).
+
+    ``ahead`` is the shape that is ahead so far and ``about_flop_s`` what its latest, unverified look was like; empty and 0
+    before any was looked at.
+    """
+
+    slot: int
+    subject: str
+    number: int
+    of: int
+    contenders: int
+    ahead: str
+    about_flop_s: float
+
+
 class CaseFinished(NamedTuple):
     """A case has been committed to the store.  ``remaining_s`` is the predicted time left, ``None`` when not known."""
 
@@ -51,4 +67,4 @@ class SweepFinished(NamedTuple):
     by_signal: bool = False
 
 
-Event = SweepStarted | PhaseStarted | CaseFinished | WorkerRestarted | SweepFinished
+Event = SweepStarted | PhaseStarted | SearchRound | CaseFinished | WorkerRestarted | SweepFinished

@@ -73,7 +73,8 @@ def plan(config: RunConfig, slots: Sequence[DeviceSlot], calibrated: Collection[
     config.measure.check()
     machines = _machines(config, slots)
     cases = [case for machine in machines if machine.slot.slot not in calibrated for case in _calibration(machine, config)]
-    cases += _sweep(config, machines, first_cohort=len(cases))
+    if config.search is None:  # what a search measures follows from what it finds
+        cases += _sweep(config, machines, first_cohort=len(cases))
     most = max(Counter(case.slot for case in cases).values(), default=0)
     if config.max_cases is not None and most > config.max_cases:
         raise UsageError(
@@ -92,8 +93,8 @@ def ceilings(info: DeviceInfo | None, config: RunConfig) -> Ceilings | None:
 
 def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
     """Workloads that ``max_kernel_s`` keeps out of the plan, as lines for people."""
-    lines = []
-    for machine in _machines(config, slots):
+    lines: list[str] = []
+    for machine in _machines(config, slots) if config.search is None else ():
         for job, settings in _jobs(config):
             for workload in job.workloads(settings):
                 works = (job.work(workload, switches) for switches in job.switches(settings, workload))
@@ -289,12 +290,15 @@ def _predicted_s(asked: _Asked, regime: Regime, machine: Machine, measure: Measu
 
 
 def _floor_s(work: Work, machine: Machine) -> float | None:
-    """The shortest a launch can take.  A format without a peak here is emulated at best, and counts at the fp32 rate."""
+    """The shortest a launch can take.  A format without a peak here is emulated at best: a GPU converts it to bf16, and a CPU's
+    bf16 may be emulated itself.
+    """
     limits = machine.ceilings
     if limits is None:
         return None
     if machine.lacks(work.pipe):
-        work = replace(work, pipe="fp32")
+        wide = "fp32" if machine.lacks("bf16") or limits.info.backend == "cpu" else "bf16"
+        work = replace(work, pipe=wide)
     known = [floor for floor in floors_s(work, COLD, limits, Calibration()) if floor is not None]
     return max(known, default=None)
 

@@ -1,9 +1,9 @@
 """How the launcher and a worker talk: JSON in length-prefixed frames over a socket pair.
 
 A frame is four bytes of length (big-endian, payload only) and that many bytes of UTF-8 JSON: an object whose ``kind``
-names one of the messages below.  The launcher asks (``Hello``, ``Prepare``, ``Round``, ``Finish``, ``Drop``, ``Stop``);
-the worker answers ``Hello`` with ``Ready`` or ``Refused``, and every other request but ``Stop`` with any number of
-``Phase`` and then exactly one of ``Advanced``, ``Ended``, ``Failed``.
+names one of the messages below.  The launcher asks (``Hello``, ``Prepare``, ``Round``, ``Finish``, ``LookAt``, ``Glance``,
+``Drop``, ``Stop``); the worker answers ``Hello`` with ``Ready`` or ``Refused``, and every other request but ``Stop`` with any
+number of ``Phase`` and then exactly one of ``Advanced``, ``Ended``, ``Looked``, ``Failed``.
 """
 
 import json
@@ -18,11 +18,12 @@ from typing import Any
 
 from suite.backend import DeviceInfo, Fact
 from suite.case import Case
+from suite.measure.look import Glimpse
 from suite.measurement import Measurement
 from suite.outcome import Evidence, Outcome
 from suite.settings import DeadlineSettings, MeasureSettings
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 # A case with every sample and telemetry reading kept is under 1 MB; a longer frame is a peer gone wrong, and
 # reading on would fill the parent's memory.
 MAX_FRAME_BYTES = 64 * 2**20
@@ -77,8 +78,26 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
+class LookAt:
+    """Make a candidate ready to be looked at, unchecked: nothing that comes of it is a result."""
+
+    ticket: int
+    case: Case
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """Launch a candidate for about so long, after ``idle_s`` without work."""
+
+    ticket: int
+    seconds: float
+    idle_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
-    """Free a prepared case without a measurement: it will be run again."""
+    """Free a prepared case without a measurement, or a candidate."""
 
     ticket: int
 
@@ -130,6 +149,14 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class Looked:
+    """What a glance took."""
+
+    ticket: int
+    glimpse: Glimpse
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The case raised, and is freed.  ``fatal``: this process can run nothing more on its device, and leaves."""
 
@@ -139,13 +166,18 @@ class Failed:
     fatal: bool
 
 
-Request = Hello | Prepare | Round | Finish | Drop | Stop
-Reply = Ready | Refused | Phase | Advanced | Ended | Failed
+CaseRequest = Prepare | Round | Finish | LookAt | Glance | Drop
+CaseReply = Advanced | Ended | Looked | Failed
+Request = Hello | CaseRequest | Stop
+Reply = Ready | Refused | Phase | CaseReply
 Message = Request | Reply
 
 _KINDS: dict[str, type[Message]] = {
-    kind.__name__: kind for kind in (Hello, Prepare, Round, Finish, Drop, Stop, Ready, Refused, Phase, Advanced, Ended, Failed)
-}
+    kind.__name__: kind
+    for kind in (
+        Hello, Prepare, Round, Finish, LookAt, Glance, Drop, Stop, Ready, Refused, Phase, Advanced, Ended, Looked, Failed,
+    )
+}  # fmt: skip
 
 
 def pack(message: Message) -> bytes:
@@ -284,5 +316,6 @@ _READERS: dict[str, Any] = {
     "evidence": Evidence,
     "environment": _read_facts,
     "measurement": Measurement.from_json,
+    "glimpse": Glimpse.from_json,
     "outcome": Outcome,
 }

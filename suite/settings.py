@@ -37,6 +37,16 @@ LIMITS = {
     "steady_timeout_s": Limits(0, 3600),
     "verify_tiles": Limits(1, 4096),
 }
+SEARCH_LIMITS = {
+    "m": Limits(1, 2**31 - 1),
+    "n": Limits(1, 2**31 - 1),
+    "k": Limits(1, 2**31 - 1),
+    "step": Limits(16, 2**31 - 1),
+    "budget_s": Limits(0.001, 86400),
+    "warm_up_s": Limits(0, 3600),
+    "finalists": Limits(1, 64),
+}
+LARGEST_GRID = 1_000_000  # shapes: the model looks at each before any is launched
 DEADLINE_LIMITS = dict.fromkeys(("start_s", "compile_s", "verify_s", "measure_s"), Limits(0.001, 7 * 86400))
 
 
@@ -101,6 +111,34 @@ class MeasureSettings:
 
 
 @dataclass
+class SearchSettings:
+    """A search for the fastest matrix product, in place of the shapes that a job names; those are looked at besides.
+
+    ``m``, ``n`` and ``k`` are the largest sizes and ``step`` the distance between two, halved where a device is too slow for
+    most.  Each format (and layout, distribution, implementation, set of switches) has ``budget_s`` seconds of looking after
+    ``warm_up_s`` of load.  The best ``finalists`` are then measured as any other case, on other data.
+    """
+
+    m: int = 20480
+    n: int = 16384
+    k: int = 16384
+    step: int = 1024
+    budget_s: float = 10.0
+    warm_up_s: float = 5.0
+    finalists: int = 3
+
+    def check(self) -> None:
+        """Refuse sizes, steps and times that nothing can be found with."""
+        _within("search", self, SEARCH_LIMITS)
+        for name in ("m", "n", "k"):
+            if getattr(self, name) < self.step:
+                raise UsageError(f"search.{name}={getattr(self, name)} is below search.step={self.step}: no size is left")
+        shapes = (self.m // self.step) * (self.n // self.step) * (self.k // self.step)
+        if shapes > LARGEST_GRID:
+            raise UsageError(f"search.step={self.step} makes {shapes} shapes, above {LARGEST_GRID}; take a larger step")
+
+
+@dataclass
 class BackendSettings:
     """Which runtime measures.  ``target`` is ``module:Class``; ``auto`` is resolved by a probe in a child process."""
 
@@ -131,13 +169,15 @@ class RunConfig:
     ``oversize`` says what happens to a case that cannot fit in the device's memory: ``refuse`` ends the command before
     anything runs, ``record`` stores it as ``out_of_memory`` without running it. More than ``max_cases`` planned cases on
     a device are refused; workloads whose single launch takes longer than ``max_kernel_s`` even at the device's peak are
-    left out of the plan, which says so; the sweep stops after ``max_time_s`` and can be resumed.
+    left out of the plan, which says so; the sweep stops after ``max_time_s`` and can be resumed.  With ``search`` shapes are
+    sought instead of given.
     """
 
     jobs: dict[str, JobSettings] = field(default_factory=dict)
     backends: dict[str, BackendSettings] = field(default_factory=dict)
     measure: MeasureSettings = field(default_factory=MeasureSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
+    search: SearchSettings | None = None
     experiment: str = ""
     device: Any = 0
     hardware: str | None = None

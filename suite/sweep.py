@@ -1,10 +1,11 @@
 """The straight line: planned cases go to the launcher; what ends is judged, summarised, committed, and told."""
 
+import json
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from suite.backend import DeviceInfo
 from suite.environment import Facts, source_state, system_facts
@@ -14,7 +15,7 @@ from suite.events import CaseFinished, Event, PhaseStarted, SweepFinished, Sweep
 from suite.interrupts import leave, on_interrupt
 from suite.jobs.calibration import CalibrationJob
 from suite.launcher.death import Death
-from suite.launcher.happenings import CaseEnded, Interrupted, WorkerLog
+from suite.launcher.happenings import CaseEnded, Interrupted, SearchEnded, SearchTold, WorkerLog
 from suite.launcher.launch import Launcher
 from suite.ledger import Ledger, Place, device_row
 from suite.locks import Locks, hold
@@ -25,6 +26,8 @@ from suite.planned import DeviceSlot, PlannedCase
 from suite.probe import forget
 from suite.protocol import Ready
 from suite.rows import BaseFigures
+from suite.search.search import Search, expected, still_sought
+from suite.search.subject import Subject
 from suite.settings import RunConfig
 
 if TYPE_CHECKING:  # SQLAlchemy is loaded by whoever opens the store
@@ -39,17 +42,23 @@ class Sweep:
 
     ``figures`` are those of stored calibrations; what the run measures replaces them.  ``resume`` is the run to go on
     with: its cases that have a result are left as they are, but for the calibration of the slots in ``recalibrate``,
-    which was another chip's.
+    which was another chip's.  ``searches`` come after the cases; theirs are counted in ``planned`` before they are known.
     """
 
     config: RunConfig
     slots: tuple[DeviceSlot, ...]
     cases: tuple[PlannedCase, ...]
+    searches: tuple[Subject, ...] = ()
     figures: BaseFigures = field(default_factory=dict)
     argv: Sequence[str] = ()
     overrides: Sequence[str] = ()
     resume: str | None = None
     recalibrate: frozenset[int] = frozenset()
+
+    @property
+    def planned(self) -> int:
+        """How many cases will have a result, as far as is known before anything is measured."""
+        return len(self.cases) + sum(len(expected(subject)) for subject in self.searches)
 
 
 @dataclass(frozen=True)
@@ -115,8 +124,9 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
     """The line itself.  Cases whose end is known without running are stored first."""
     config, run = plan.config, ledger.writer.run
     todo = left(plan.cases, ledger.writer.finished, plan.recalibrate)
-    estimate = Estimate(plan.slots, todo, len(plan.cases))
-    watch(SweepStarted(run, len(plan.cases), len(plan.cases) - len(todo)))
+    quests = _Quests(plan, ledger.writer)
+    estimate = Estimate(plan.slots, [*todo, *quests.waiting], plan.planned)
+    watch(SweepStarted(run, estimate.total, estimate.done))
 
     def finished(ended: CaseEnded) -> None:
         row = ledger.enter(ended)
@@ -134,22 +144,57 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
         signals.append(name)
         launcher.interrupt(name)
 
+    def seed_of(planned: PlannedCase) -> int:
+        return data_seed(config.seed, planned.case.workload.key)
+
     with on_interrupt(interrupt):
-        for happening in launcher.run(to_run, lambda planned: data_seed(config.seed, planned.case.workload.key), until):
+        for happening in launcher.run(to_run, seed_of, until, quests.searches):
             match happening:
                 case CaseEnded():
                     finished(happening)
+                case SearchTold():
+                    ledger.writer.artifact(happening.key, json.dumps(happening.state).encode())
+                    if happening.round is not None:
+                        watch(happening.round)
+                    estimate.passed(happening.slot, happening.passed_s)
+                case SearchEnded():
+                    estimate.total += quests.ended(happening)
                 case WorkerLog(slot, text):
                     ledger.log(slot, text)
                 case PhaseStarted() | WorkerRestarted():
                     watch(happening)
                 case Interrupted():
                     pass  # a signal that comes after the last happening is never told: ``signals`` has them all
-    return _finish(plan, ledger, estimate, next(iter(signals), ""), watch)
+    return _finish(plan, ledger, max(estimate.total - estimate.done, quests.left), next(iter(signals), ""), watch)
 
 
-def _finish(plan: Sweep, ledger: Ledger, estimate: Estimate, signal: str, watch: Watch) -> SweepFinished:
-    run, waiting = ledger.writer.run, estimate.total - estimate.done
+class _Quests:
+    """The searches of a sweep, each where an earlier part of the run has left it."""
+
+    def __init__(self, plan: Sweep, writer: "RunWriter") -> None:
+        outcomes = writer.outcomes if plan.searches else {}
+        kept = {subject.key: writer.kept_artifact(subject.key) for subject in plan.searches}
+        self._expected = {subject.key: len(expected(subject)) for subject in plan.searches}
+        self.searches = tuple(Search(subject, _state(kept[subject.key]), outcomes) for subject in plan.searches)
+        self.left = len(self.searches)
+        self.waiting = still_sought(plan.config, plan.slots, plan.cases, outcomes)
+
+    def ended(self, search: SearchEnded) -> int:
+        """One search less; by how many its cases are more than were expected."""
+        self.left -= 1
+        return search.cases - self._expected[search.key]
+
+
+def _state(kept: bytes | None) -> dict[str, Any] | None:
+    """What a search has left; ``None`` where it has to begin anew."""
+    try:
+        return None if kept is None else dict(json.loads(kept))
+    except ValueError:
+        return None
+
+
+def _finish(plan: Sweep, ledger: Ledger, waiting: int, signal: str, watch: Watch) -> SweepFinished:
+    run = ledger.writer.run
     status, reason = "complete", ""
     if waiting:
         cause = f"{signal} received" if signal else f"max_time_s={plan.config.max_time_s:g} reached"
@@ -181,7 +226,7 @@ def _open_run(plan: Sweep, store: "Store", places: Mapping[int, Place], environm
             version=__version__,
             commit=source.commit,
             dirty=source.dirty,
-            planned=len(plan.cases),
+            planned=plan.planned,
             devices=devices,
             environment=environment,
         )

@@ -93,13 +93,15 @@ def cases(
 ) -> "tuple[PlannedCase, ...]":
     """Calibration first on devices that have none; a resumed run keeps to what it had planned."""
     from suite.plan import plan
+    from suite.search.search import sought
 
     calibrated = [slot.slot for slot in slots if known.has_calibrated(slot)]
     planned = plan(config, slots, calibrated)
-    if resumed is not None and len(planned) != resumed.planned:
-        whole = plan(config, slots, ())
-        return whole if len(whole) == resumed.planned else planned
-    return planned
+    if resumed is None:
+        return planned
+    others = resumed.planned - (len(sought(config, slots)) if config.search is not None else 0)
+    whole = plan(config, slots, ()) if len(planned) != others else planned
+    return whole if len(whole) == others else planned
 
 
 def _of_run(reader: "Reader", resumed: "RunInfo", slots: "Sequence[DeviceSlot]", known: Known) -> Known:

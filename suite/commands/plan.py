@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from suite.planned import DeviceSlot, PlannedCase
     from suite.probe import ProbeResult
     from suite.rows import RunInfo
+    from suite.search.subject import Subject
     from suite.settings import BackendSettings, RunConfig
 
 SUMMARY = "Print the cases that a run would measure, with predicted time and memory."
@@ -37,7 +38,7 @@ VENDOR_OF_BACKEND = {"cuda": "NVIDIA", "rocm": "AMD"}
 
 
 class Planned(NamedTuple):
-    """A plan with what it was made from.
+    """A plan with what it was made from.  ``sought`` stand for the cases that its ``searches`` will have found.
 
     ``unchecked`` says why memory was not checked, empty when it was.  ``resumed`` is the run that it goes on with; ``cases``
     are then what is left of it.  ``unread`` says why a store that is there was not asked for what it has.
@@ -49,6 +50,8 @@ class Planned(NamedTuple):
     unchecked: str = ""
     resumed: "RunInfo | None" = None
     unread: str = ""
+    searches: "tuple[Subject, ...]" = ()
+    sought: "Sequence[PlannedCase]" = ()
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +92,8 @@ def _text_lines(planned: Planned) -> Iterator[str]:
 
 def _json_lines(planned: Planned) -> Iterator[str]:
     names = {slot.slot: slot.info.name if slot.info else None for slot in planned.slots}
-    return json_array(_json_row(case, names[case.slot]) for case in planned.cases)
+    rows = [_json_row(case, names[case.slot]) for case in planned.cases]
+    return json_array([*rows, *(_json_search(subject, names[subject.slot.slot]) for subject in planned.searches)])
 
 
 def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
@@ -103,11 +107,17 @@ def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
     placed = _placed(config) if resumed is None else _resolved(config)
     known = look(config.store.url, placed.slots, resumed)
     planned = cases(placed.config, placed.slots, known, resumed)
+    found = Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread)
+    if placed.config.search is not None:
+        from suite.search.search import searches, still_sought
+
+        waiting = still_sought(placed.config, placed.slots, planned, known.done)
+        found = found._replace(searches=searches(placed.config, placed.slots), sought=waiting)
     if resumed is not None:
         from suite.sweep import left
 
-        planned = tuple(left(planned, known.done, known.recalibrate))
-    return Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread)
+        found = found._replace(cases=tuple(left(planned, known.done, known.recalibrate)))
+    return found
 
 
 class _Placed(NamedTuple):
@@ -205,15 +215,31 @@ def _case_lines(planned: Planned) -> Iterator[str]:
         on = f"  device {case.slot}" if several else ""
         ending = f"  {case.verdict.value}: {case.reason}" if case.verdict else f"  {case.predicted_s:.1f} s"
         yield f"{case.case.title}{on}  {case.memory_bytes / 1e9:.3g} GB{ending}"
+    for subject in planned.searches:
+        on = f"  device {subject.slot.slot}" if several else ""
+        yield f"search {subject.name}{on}  {_search_words(subject)}"
+
+
+def _search_words(subject: "Subject") -> str:
+    """``10 s for the best of 5120 shapes, step 1024; then 3 measured cold/sustained/device and cold/burst/device  52.1 s``."""
+    from suite.report.words import counted
+    from suite.search.search import expected
+
+    waiting, space = expected(subject), subject.space()
+    regimes = " and ".join(regime.label for regime in subject.regimes)
+    finalists = len(waiting) // len(subject.regimes)
+    looking = f"{subject.settings.budget_s:g} s for the best of {counted(len(space.shapes), 'shape')}, step {space.step}"
+    return f"{looking}; then {finalists} measured {regimes}  {sum(case.predicted_s for case in waiting):.1f} s"
 
 
 def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
-    largest = max((case.memory_bytes for case in planned.cases if case.verdict is None), default=0)
+    everything = [*planned.cases, *planned.sought]
+    largest = max((case.memory_bytes for case in everything if case.verdict is None), default=0)
     resumed = planned.resumed
     yield ""
     if resumed is not None:
-        yield f"run {resumed.run}: {len(planned.cases)} of its {resumed.planned} cases are left"
-    yield f"{time_line(planned.config, planned.slots, planned.cases)}; at most {largest / 1e9:.3g} GB at once"
+        yield f"run {resumed.run}: {len(everything)} of its {resumed.planned} cases are left"
+    yield f"{time_line(planned.config, planned.slots, everything)}; at most {largest / 1e9:.3g} GB at once"
     if planned.unchecked:
         yield f"memory was not checked and times are guesses: {planned.unchecked}; hardware=NAME plans for one of the table"
     else:
@@ -293,4 +319,24 @@ def _json_row(planned: "PlannedCase", device: str | None) -> dict[str, Any]:
         "predicted_s": planned.predicted_s,
         "outcome": planned.verdict.value if planned.verdict else None,
         "reason": planned.reason,
+    }
+
+
+def _json_search(subject: "Subject", device: str | None) -> dict[str, Any]:
+    """What is known of a search before it finds anything: everything but the sizes, and so no keys."""
+    from dataclasses import asdict
+
+    from suite.search.search import expected
+
+    waiting = expected(subject)
+    row = _json_row(waiting[0], device)
+    unknown = ("case_key", "workload_key", "flops", "compulsory_bytes", "sets", "memory_bytes")
+    params = {name: value for name, value in row["params"].items() if name not in ("m", "n", "k")}
+    return {
+        **row,
+        **dict.fromkeys(unknown),
+        "params": params,
+        "regime": None,
+        "predicted_s": sum(case.predicted_s for case in waiting),
+        "search": {**asdict(subject.settings), "regimes": [regime._asdict() for regime in subject.regimes]},
     }

@@ -133,11 +133,13 @@ def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
     from suite.devices import resolve
     from suite.locks import hold
     from suite.plan import plan
+    from suite.search.search import searches
     from suite.sweep import devices, started
 
     config, resumed = going_on(config, overrides)
     resolved = resolve(config)
     plan(resolved.config, resolved.slots, ())
+    searches(resolved.config, resolved.slots)
     with ExitStack() as stack:
         stack.enter_context(on_interrupt(leave))
         locks = stack.enter_context(hold(devices(resolved.slots)))
@@ -165,12 +167,14 @@ def _ahead(resolved: "Resolved", known: "Known", resumed: "RunInfo | None") -> _
 
 def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Sequence[str]) -> "SweepFinished":
     from suite.progress import display
+    from suite.search.search import searches
     from suite.sweep import Sweep, carry_out
 
     whole = Sweep(
         config=ahead.resolved.config,
         slots=ahead.resolved.slots,
         cases=ahead.cases,
+        searches=searches(ahead.resolved.config, ahead.resolved.slots),
         figures=ahead.known.figures,
         argv=["roofbench", *sys.argv[1:]],
         overrides=overrides,
@@ -186,11 +190,15 @@ def _say_first(ahead: _Ahead) -> None:
     """What a person should know before the first case: how long it will take, what is passed over and what left out."""
     from suite.commands.plan import left_out_lines, time_line
     from suite.plan import left_out
+    from suite.search.search import still_sought
     from suite.sweep import left
 
     resolved, known = ahead.resolved, ahead.known
     sys.stderr.writelines(f"roofbench: {note}\n" for note in resolved.notes)
-    waiting = left(ahead.cases, known.done, known.recalibrate)
+    waiting = [
+        *left(ahead.cases, known.done, known.recalibrate),
+        *still_sought(resolved.config, resolved.slots, ahead.cases, known.done),
+    ]
     sys.stdout.write(f"{time_line(resolved.config, resolved.slots, waiting)}\n")
     sys.stdout.writelines(f"{line}\n" for line in left_out_lines(left_out(resolved.config, resolved.slots)))
 

@@ -38,7 +38,7 @@ roofbench selftest --json store.url=node7.db    figures for programs"""
 EXIT_FINDING_FAILED = 3
 # The cases are always the same for a device, so that two selftests of it compare.
 FIXED = (
-    "experiment", "job", "jobs", "oversize", "max_cases", "max_kernel_s", "max_time_s", "resume", "measure.regimes",
+    "experiment", "job", "jobs", "search", "oversize", "max_cases", "max_kernel_s", "max_time_s", "resume", "measure.regimes",
     "measure.interleave", "measure.max_burst_cases",
 )  # fmt: skip
 

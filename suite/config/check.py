@@ -8,6 +8,7 @@ from suite.config.schema import OFFERED_JOBS
 from suite.errors import UsageError, nearest
 from suite.jobs.registry import JOBS
 from suite.plan import parse_regime
+from suite.search.settings import check_search
 from suite.settings import RunConfig
 
 OVERSIZE = ("refuse", "record")
@@ -30,6 +31,8 @@ def check(config: RunConfig) -> None:
             parse_regime(label)
     for name, settings in config.jobs.items():
         JOBS[name].check(settings)
+    if config.search is not None:
+        check_search(config)
     _check_backends(config)
     check_device(config.device)
     _check_limits(config)

@@ -22,7 +22,7 @@ from suite.settings import RunConfig
 
 CONFIG_MODULE = "configs"
 CONFIG_NAME = "run"
-BARE = (ValueError, OSError, RecursionError, AssertionError)
+BARE = (ValueError, OSError, RecursionError, AssertionError, AttributeError)
 
 
 def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConfig:

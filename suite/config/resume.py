@@ -11,7 +11,7 @@ from suite.config.check import check
 from suite.config.explain import one_line
 from suite.errors import UsageError
 from suite.jobs.registry import find
-from suite.settings import BackendSettings, MeasureSettings, RunConfig, StoreSettings
+from suite.settings import BackendSettings, MeasureSettings, RunConfig, SearchSettings, StoreSettings
 
 
 def to_stored(config: RunConfig) -> dict[str, Any]:
@@ -37,6 +37,7 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
         "backends": {name: _build(BackendSettings, values) for name, values in data["backends"].items()},
         "measure": _build(MeasureSettings, data["measure"]),
         "store": _build(StoreSettings, data["store"]),
+        "search": _build(SearchSettings, data["search"]) if data.get("search") else None,
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 
 from suite.jobs.registry import JOBS
-from suite.settings import BackendSettings, MeasureSettings, StoreSettings
+from suite.settings import BackendSettings, MeasureSettings, SearchSettings, StoreSettings
 
 GROUPS = ("job", "backend", "measure", "experiment", "store", "launcher", "hardware")
 OPTIONAL_GROUPS = ("experiment", "hardware")
@@ -27,6 +27,7 @@ class RunSchema:
     backends: dict[str, Any] = field(default_factory=dict)
     measure: MeasureSettings = field(default_factory=MeasureSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
+    search: SearchSettings | None = None
     hardware: Any = None
     device: Any = 0
     oversize: str = "refuse"

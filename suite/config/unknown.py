@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from suite.config.schema import BACKENDS, GROUPS, OFFERED_JOBS, RunSchema
 from suite.errors import UsageError, nearest
 from suite.jobs.registry import JOBS
+from suite.settings import SearchSettings
 
 ENTRIES = {"jobs": ("job", OFFERED_JOBS), "backends": ("backend", BACKENDS)}
 
@@ -30,8 +31,9 @@ def refuse_unknown_entries(node: DictConfig) -> None:
                 )
             if not selected(entry) and name not in known:
                 raise UsageError(f"unknown {what} '{name}' in {group}.{name}{nearest(name, known)}")
-    for group in ("jobs", "backends", "measure", "store"):
-        _refuse_added(node[group], group)
+    for group in ("jobs", "backends", "measure", "store", "search"):
+        if node[group] is not None:
+            _refuse_added(node[group], group)
 
 
 def _refuse_added(node: DictConfig, path: str) -> None:
@@ -76,7 +78,7 @@ def _anywhere(name: str) -> str:
 
 def _paths() -> Iterable[str]:
     schema = RunSchema()
-    for group in ("measure", "store"):
-        yield from (f"{group}.{field.name}" for field in fields(getattr(schema, group)))
+    for group, kind in (("measure", schema.measure), ("store", schema.store), ("search", SearchSettings)):
+        yield from (f"{group}.{field.name}" for field in fields(kind))
     for name in OFFERED_JOBS:
         yield from (f"jobs.{name}.{field.name}" for field in fields(JOBS[name].settings_type))

@@ -13,7 +13,7 @@ from suite.launcher.seat import CannotStart, Seat
 from suite.measurement import TIMED, Measurement
 from suite.outcome import Outcome
 from suite.planned import PlannedCase
-from suite.protocol import Advanced, Drop, Ended, Failed, Finish, Prepare, Ready, Round
+from suite.protocol import CaseReply, Drop, Ended, Failed, Finish, Prepare, Ready, Round
 
 
 @dataclass(eq=False)
@@ -27,7 +27,7 @@ class Turn:
     elapsed_s: float = 0.0
     phases_s: dict[str, float] = field(default_factory=dict)
 
-    def ask(self, request: Prepare | Round | Finish, phase: str, announce: Callable[[str], None]) -> Advanced | Ended | Failed:
+    def ask(self, request: Prepare | Round | Finish, phase: str, announce: Callable[[str], None]) -> CaseReply:
         """Ask the seat, keeping time."""
         began = phase_began = time.monotonic()
 
@@ -114,8 +114,6 @@ class Cohort:
         except WorkerLost as lost:
             raise Stumbled(turn, lost.death) from None
         match answer:
-            case Advanced():
-                pass
             case Ended(_, measurement):
                 self._end(turn, examined(measurement))
             case Failed(_, outcome, reason, fatal):

@@ -1,8 +1,8 @@
 """What the launcher tells whoever runs it, beside the events that are passed on as they are."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from suite.events import PhaseStarted, WorkerRestarted
+from suite.events import PhaseStarted, SearchRound, WorkerRestarted
 from suite.measurement import Measurement
 from suite.planned import PlannedCase
 from suite.protocol import Ready
@@ -24,6 +24,26 @@ class WorkerLog(NamedTuple):
     text: str
 
 
+class SearchTold(NamedTuple):
+    """A search came to its next round, or past the last; ``state`` (JSON) is what going on with it needs, kept as ``key``.
+
+    ``passed_s`` is what was predicted for looking, once that is over.
+    """
+
+    round: SearchRound | None
+    slot: int
+    key: str
+    state: dict[str, Any]
+    passed_s: float = 0.0
+
+
+class SearchEnded(NamedTuple):
+    """A search is over with everything that it had to measure; ``cases`` is how many that were."""
+
+    key: str
+    cases: int
+
+
 class LaneEnded(NamedTuple):
     """A device has no more cases; ``error`` is what broke its thread, a bug of the launcher."""
 
@@ -36,4 +56,4 @@ class Interrupted(NamedTuple):
     reason: str
 
 
-Happening = PhaseStarted | WorkerRestarted | CaseEnded | WorkerLog | LaneEnded | Interrupted
+Happening = PhaseStarted | WorkerRestarted | CaseEnded | SearchTold | SearchEnded | WorkerLog | LaneEnded | Interrupted

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from suite.case import Regime
 from suite.launcher.cohort import Cohort
 from suite.launcher.death import Death
-from suite.launcher.happenings import Happening, LaneEnded
+from suite.launcher.happenings import CaseEnded, Happening, LaneEnded
+from suite.launcher.quest import Desk, Quest
 from suite.launcher.seat import CannotStart, Seat
 from suite.planned import PlannedCase
 from suite.protocol import Ready
@@ -36,14 +37,22 @@ class Lane:
         """Wait for a worker on every seat; where none can be started, say why."""
         return {slot: self._ready(seat) for slot, seat in self.seats.items()}
 
-    def run(self, cases: Sequence[PlannedCase], rounds: int, seed_of: Seeds, until: float | None) -> None:
-        """Measure every case of this lane, telling each end; begin none after ``until``.  Never raises: see ``LaneEnded``."""
+    def run(
+        self, cases: Sequence[PlannedCase], rounds: int, seed_of: Seeds, until: float | None, quests: Sequence[Quest] = ()
+    ) -> None:
+        """Measure every case of this lane, telling each end, then go on its quests; begin nothing after ``until``.
+
+        Never raises: see ``LaneEnded``.
+        """
         error: BaseException | None = None
         try:
             for company in companies([case for case in cases if case.slot in self.seats], rounds):
                 if self._over(until):
                     break
                 self._measure(company, rounds, seed_of, until)
+            for quest in quests:
+                if quest.place in self.seats and not self._over(until):
+                    quest.run(self._desk(quest.place, seed_of, until))
             if not self._stopping.is_set():
                 self.close()
         except BaseException as raised:
@@ -59,6 +68,19 @@ class Lane:
         """Kill the workers from another thread."""
         for seat in self.seats.values():
             seat.kill()
+
+    def _desk(self, slot: int, seed_of: Seeds, until: float | None) -> Desk:
+        def measure(planned: PlannedCase) -> CaseEnded | None:
+            ended: list[CaseEnded] = []
+
+            def tell(happening: Happening) -> None:
+                ended.extend([happening] if isinstance(happening, CaseEnded) else [])
+                self._tell(happening)
+
+            Cohort([planned], self.seats, tell).run(1, seed_of)
+            return ended[0] if ended and not self._stopping.is_set() else None
+
+        return Desk(self.seats[slot], self._tell, measure, lambda: self._over(until))
 
     def _measure(self, company: Company, rounds: int, seed_of: Seeds, until: float | None) -> None:
         """Measure a company until each member has its result.

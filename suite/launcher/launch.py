@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from suite.launcher import reaper
 from suite.launcher.death import Death
 from suite.launcher.happenings import Happening, Interrupted, LaneEnded, WorkerLog
 from suite.launcher.lane import Lane, Seeds
 from suite.launcher.process import Birth
+from suite.launcher.quest import Quest
 from suite.launcher.seat import Seat
 from suite.planned import DeviceSlot, PlannedCase
 from suite.protocol import Ready
@@ -68,15 +69,17 @@ class Launcher:
                 seat.spawn()
         return {slot: ready for lane in self._lanes for slot, ready in lane.ready().items()}
 
-    def run(self, cases: Sequence[PlannedCase], seed_of: Seeds, until: float | None = None) -> Iterator[Happening]:
-        """Measure the cases and yield what happens, ending early once ``interrupt`` was called.
+    def run(
+        self, cases: Sequence[PlannedCase], seed_of: Seeds, until: float | None = None, quests: Sequence[Quest] = ()
+    ) -> Iterator[Happening]:
+        """Measure the cases, go on the quests, and yield what happens, ending early once ``interrupt`` was called.
 
         ``seed_of`` gives a case's data seed.  No case is begun after ``until`` on the monotonic clock.  Closing the
         iterator kills the workers.
         """
         try:
             for wave in self._waves:
-                self._threads = [self._thread(lane, cases, seed_of, until) for lane in wave]
+                self._threads = [self._thread(lane, (cases, self._rounds, seed_of, until, quests)) for lane in wave]
                 yield from self._until_wave_ended(len(wave))
                 if self._stopping.is_set():
                     return
@@ -94,9 +97,9 @@ class Launcher:
     def _lane(self, seats: Mapping[int, Seat], slots: Sequence[DeviceSlot]) -> Lane:
         return Lane({slot.slot: seats[slot.slot] for slot in slots}, self._tell, self._stopping)
 
-    def _thread(self, lane: Lane, cases: Sequence[PlannedCase], seed_of: Seeds, until: float | None) -> threading.Thread:
+    def _thread(self, lane: Lane, errand: tuple[Any, ...]) -> threading.Thread:
         # Workers that a lane starts anew die with this thread (PR_SET_PDEATHSIG counts threads), which outlives them.
-        thread = threading.Thread(target=lane.run, args=(cases, self._rounds, seed_of, until), daemon=True)
+        thread = threading.Thread(target=lane.run, args=errand, daemon=True)
         thread.start()
         return thread
 

@@ -19,13 +19,18 @@ from suite.planned import DeviceSlot, PlannedCase
 from suite.protocol import (
     PROTOCOL_VERSION,
     Advanced,
+    CaseReply,
+    CaseRequest,
     Connection,
     ConnectionClosed,
     Drop,
     Ended,
     Failed,
     Finish,
+    Glance,
     Hello,
+    LookAt,
+    Looked,
     Message,
     Phase,
     Prepare,
@@ -43,6 +48,8 @@ ANSWERS: dict[type[Message], tuple[type[Message], ...]] = {
     Prepare: (Advanced, Ended, Failed),
     Round: (Advanced, Failed),
     Finish: (Ended, Failed),
+    LookAt: (Advanced, Failed),
+    Glance: (Looked, Failed),
     Drop: (Advanced, Failed),
 }
 GRACE_S = 2.0  # between a closed connection and the end of the process
@@ -117,9 +124,7 @@ class WorkerProcess:
             raise WorkerRefused(Death(Outcome.ERROR, answer.reason))
         raise WorkerRefused(Death(Outcome.ERROR, f"worker speaks another protocol than version {PROTOCOL_VERSION}"))
 
-    def ask(
-        self, request: Prepare | Round | Finish | Drop, phase: str, planned: PlannedCase, announce: Callable[[str], None]
-    ) -> Advanced | Ended | Failed:
+    def ask(self, request: CaseRequest, phase: str, planned: PlannedCase, announce: Callable[[str], None]) -> CaseReply:
         """Have one request carried out, each phase within its deadline, the first being ``phase``.
 
         A worker that dies, stalls or talks nonsense is killed with its children, and ``WorkerLost`` says why.
@@ -130,7 +135,7 @@ class WorkerProcess:
             announce(phase)
             answer = self._next(phase, time.monotonic() + limit_s(phase, self._birth.settings, planned), planned)
         due = isinstance(answer, ANSWERS[type(request)])
-        if due and isinstance(answer, Advanced | Ended | Failed) and answer.ticket == request.ticket:
+        if due and isinstance(answer, CaseReply) and answer.ticket == request.ticket:
             return answer
         self.kill()
         raise WorkerLost(Death(Outcome.CRASHED, _out_of_turn(request, answer)))
@@ -205,7 +210,7 @@ def _command(birth: Birth, fd: int) -> list[str]:
     return command + [word for descriptor in birth.holds for word in ("--hold", str(descriptor))]
 
 
-def _out_of_turn(request: Prepare | Round | Finish | Drop, answer: Message) -> str:
+def _out_of_turn(request: CaseRequest, answer: Message) -> str:
     ticket = getattr(answer, "ticket", request.ticket)
     whose = f" of case {ticket} while case {request.ticket} was asked for" if ticket != request.ticket else ""
     return f"worker answered {type(request).__name__} with {type(answer).__name__}{whose}"

@@ -10,7 +10,7 @@ from suite.launcher.happenings import Happening, WorkerLog
 from suite.launcher.process import Birth, WorkerLost, WorkerProcess, WorkerRefused
 from suite.outcome import Outcome
 from suite.planned import PlannedCase
-from suite.protocol import Advanced, Drop, Ended, Failed, Finish, Prepare, Ready, Round
+from suite.protocol import CaseReply, CaseRequest, Failed, Ready
 
 START_TRIES = 3
 
@@ -67,9 +67,7 @@ class Seat:
                 return ready
         raise CannotStart(self._dead)
 
-    def ask(
-        self, request: Prepare | Round | Finish | Drop, phase: str, planned: PlannedCase, announce: Callable[[str], None]
-    ) -> Advanced | Ended | Failed:
+    def ask(self, request: CaseRequest, phase: str, planned: PlannedCase, announce: Callable[[str], None]) -> CaseReply:
         """Ask the present worker; a fatal answer or ``WorkerLost`` empties the seat."""
         assert self._process is not None, "ready() comes first"
         try:

@@ -3,8 +3,8 @@
 from types import TracebackType
 from typing import Self, TextIO
 
-from suite.events import CaseFinished, Event, SweepFinished, SweepStarted, WorkerRestarted
-from suite.progress.tally import Tally, result_words
+from suite.events import CaseFinished, Event, SearchRound, SweepFinished, SweepStarted, WorkerRestarted
+from suite.progress.tally import Tally, result_words, search_words
 from suite.report.words import case_title
 from suite.show.results import span
 
@@ -37,6 +37,8 @@ class Lines:
             case CaseFinished(row, done, total, remaining_s):
                 left = f", {span(remaining_s)} left" if remaining_s is not None and done < total else ""
                 return f"[{done:>{len(str(total))}}/{total}] {case_title(row)}: {result_words(row)}{left}"
+            case SearchRound():
+                return search_words(event)
             case WorkerRestarted(slot, reason):
                 return f"worker of device {slot} restarted: {reason}"
             case SweepFinished(_, status, reason) if reason:

@@ -9,8 +9,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from suite.events import Event, PhaseStarted, WorkerRestarted
-from suite.progress.tally import PHASE_WORDS, Tally, result_words
+from suite.events import Event, PhaseStarted, SearchRound, WorkerRestarted
+from suite.progress.tally import PHASE_WORDS, Tally, result_words, search_words
 from suite.report.words import case_title
 from suite.show.results import span
 
@@ -56,7 +56,9 @@ class Live:
         return Group(head, *lines)
 
     @staticmethod
-    def _current(phase: PhaseStarted) -> str:
+    def _current(phase: PhaseStarted | SearchRound) -> str:
+        if isinstance(phase, SearchRound):
+            return f"device {phase.slot}: {search_words(phase)}"
         return f"device {phase.slot}: {PHASE_WORDS.get(phase.phase, phase.phase)} {phase.case.title}"
 
 

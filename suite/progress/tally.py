@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 
-from suite.events import CaseFinished, Event, PhaseStarted, SweepFinished, SweepStarted, WorkerRestarted
+from suite.events import CaseFinished, Event, PhaseStarted, SearchRound, SweepFinished, SweepStarted, WorkerRestarted
 from suite.report.words import duration, percent
 from suite.rows import ResultRow
 from suite.show.results import remark
@@ -22,6 +22,13 @@ def result_words(row: ResultRow) -> str:
     return f"{duration(row.p50_s)}{share}{bound}{trust}"
 
 
+def search_words(event: SearchRound) -> str:
+    """``search gemm bf16 library: round 2 of 5, 22 candidates; ahead 8192x11264x6144, about 701 TFLOP/s (unverified)``."""
+    doing = f"round {event.number} of {event.of}, {event.contenders} candidates" if event.number else "making candidates ready"
+    ahead = f"; ahead {event.ahead}, about {event.about_flop_s / 1e12:.4g} TFLOP/s (unverified)" if event.ahead else ""
+    return f"search {event.subject}: {doing}{ahead}"
+
+
 def _fraction(row: ResultRow) -> tuple[float | None, str]:
     """Against the spec sheet where there is one, else against what this device has been measured to do."""
     if row.fractions.spec is not None:
@@ -34,7 +41,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.run, self.total, self.done = "", 0, 0
-        self.current: dict[int, PhaseStarted] = {}
+        self.current: dict[int, PhaseStarted | SearchRound] = {}
         self.outcomes: Counter[str] = Counter()
         self.last: ResultRow | None = None
         self.restarts: list[WorkerRestarted] = []
@@ -46,7 +53,7 @@ class Tally:
         match event:
             case SweepStarted(run, total, already_done):
                 self.run, self.total, self.done = run, total, already_done
-            case PhaseStarted():
+            case PhaseStarted() | SearchRound():
                 self.current[event.slot] = event
             case CaseFinished():
                 self._finished(event)

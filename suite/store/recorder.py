@@ -87,6 +87,14 @@ class RunWriter:
             return {(slot, key): attempt for slot, key, attempt in rows}
 
     @property
+    def outcomes(self) -> Mapping[tuple[int, str], Outcome]:
+        """How each (slot, case key) ended, by the latest stored attempt."""
+        statement = select(_RESULT.c.device_slot, _CASE.c.key, _RESULT.c.outcome).join_from(_RESULT, _CASE)
+        with self._session.transaction() as connection:
+            rows = connection.execute(statement.where(_RESULT.c.run_id == self._run_id).order_by(_RESULT.c.attempt))
+            return {(slot, key): Outcome(outcome) for slot, key, outcome in rows}
+
+    @property
     def finished(self) -> frozenset[tuple[int, str]]:
         """Every (slot, case key) that has a stored result, however it ended."""
         return frozenset(self.attempts)
@@ -137,6 +145,16 @@ class RunWriter:
         with self._session.transaction() as connection:
             connection.execute(delete(_ARTIFACT).where(_ARTIFACT.c.run_id == self._run_id, _ARTIFACT.c.name == name))
             _ADD_ARTIFACT.run(connection, values)
+
+    def kept_artifact(self, name: str) -> bytes | None:
+        """The content of an artifact of this run; ``None`` where there is none of the name, or it is damaged."""
+        statement = select(_ARTIFACT.c.content).where(_ARTIFACT.c.run_id == self._run_id, _ARTIFACT.c.name == name)
+        with self._session.transaction() as connection:
+            content = connection.scalar(statement)
+        try:
+            return None if content is None else zlib.decompress(content)
+        except zlib.error:
+            return None
 
     def finish(self, status: str, reason: str = "") -> None:
         """End the run as ``complete``, ``interrupted`` or ``failed`` and give up the right to write it."""

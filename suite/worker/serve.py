@@ -7,18 +7,23 @@ import traceback
 from collections.abc import Callable
 
 from suite.backend import Backend, Failure
+from suite.measure.look import Look, Unsupported
 from suite.measure.spine import Order, Trial
 from suite.outcome import Outcome
 from suite.protocol import (
     PROTOCOL_VERSION,
     Advanced,
+    CaseRequest,
     Connection,
     ConnectionClosed,
     Drop,
     Ended,
     Failed,
     Finish,
+    Glance,
     Hello,
+    LookAt,
+    Looked,
     Phase,
     Prepare,
     ProtocolError,
@@ -30,7 +35,6 @@ from suite.protocol import (
 from suite.reason import named, one_line
 from suite.settings import MeasureSettings
 
-CaseRequest = Prepare | Round | Finish | Drop
 CHANGED = "roofbench was changed while it ran; start the run again"
 
 
@@ -86,6 +90,7 @@ class Worker:
         self._backend = backend
         self._settings = settings
         self._trials: dict[int, Trial] = {}
+        self._looks: dict[int, Look] = {}
 
     def run(self) -> int:
         """Answer until told to stop, or until a failure leaves this process unable to go on."""
@@ -122,6 +127,10 @@ class Worker:
                 measurement = self._trials[ticket].finish()
                 self._free(ticket)
                 self._connection.send(Ended(ticket, measurement))
+            case LookAt():
+                self._look_at(request)
+            case Glance(ticket, seconds, idle_s):
+                self._connection.send(Looked(ticket, self._looks[ticket].take(seconds, idle_s)))
             case Drop(ticket):
                 self._free(ticket)
                 self._connection.send(Advanced(ticket))
@@ -140,10 +149,18 @@ class Worker:
             self._free(ticket)
             self._connection.send(Ended(ticket, ended))
 
+    def _look_at(self, request: LookAt) -> None:
+        try:
+            self._looks[request.ticket] = Look(self._backend, request.case, request.seed, self._settings.sample_s)
+        except Unsupported as unsupported:
+            self._connection.send(Failed(request.ticket, Outcome.UNSUPPORTED, one_line(str(unsupported)), fatal=False))
+        else:
+            self._connection.send(Advanced(request.ticket))
+
     def _free(self, ticket: int) -> None:
-        trial = self._trials.pop(ticket, None)
-        if trial is not None:
-            trial.close()
+        for held in (self._trials.pop(ticket, None), self._looks.pop(ticket, None)):
+            if held is not None:
+                held.close()
 
 
 def caught(action: Callable[[], None], classify: Callable[[BaseException], Failure]) -> Failure | None:

@@ -13,7 +13,7 @@ from suite.settings import MeasureSettings
 
 TOP = (
     "backend, backends, device, experiment, hardware, job, jobs, launcher, max_cases, max_kernel_s, max_time_s, measure, note, "
-    "oversize, resume, seed, store"
+    "oversize, resume, search, seed, store"
 )
 READ = "write key=value, and quote what the shell or Hydra would split: 'key=\"a, b\"'"
 NO_DEVICE = "is no device; write an index, a list such as device=[0,1], device=all or a MIG name"
@@ -28,7 +28,7 @@ CASES = [
     ("backend=cud", "unknown backend 'cud'; did you mean 'cuda'?"),
     ("measure=fst", "unknown measure 'fst'; did you mean 'fast'?"),
     ("experiment=standrd", "unknown experiment 'standrd'; did you mean 'standard'?"),
-    ("experiment=x", "unknown experiment 'x'; choose from: quick, selftest, standard, thorough"),
+    ("experiment=x", "unknown experiment 'x'; choose from: ladder, peak, quick, selftest, standard, thorough"),
     ("store=defalt", "unknown store 'defalt'; did you mean 'default'?"),
     ("launcher=slrm", "unknown launcher 'slrm'; choose from: basic"),
     (
@@ -114,7 +114,8 @@ CASES = [
     ("jobs.gemm.formats=[bf17]", "unknown format 'bf17' in jobs.gemm.formats; did you mean 'bf16'?"),
     (
         "jobs.gemm.formats=[]",
-        "jobs.gemm.formats is empty; name at least one of fp64, fp32, tf32, bf16, fp16, int8, fp8_e4m3",
+        "jobs.gemm.formats is empty; name at least one of fp64, fp32, tf32, bf16, fp16, int8, fp8_e4m3, fp8_e5m2, mxfp8_e4m3, "
+        "mxfp8_e5m2, mxfp6_e2m3, mxfp6_e3m2, mxfp4, nvfp4, w8a16, w4a16, mxfp4a16",
     ),
     (
         "jobs.gemm.implementations=[librari]",

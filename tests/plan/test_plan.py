@@ -179,6 +179,12 @@ def test_a_format_without_a_peak_here_is_left_out_by_the_fp32_rate():
     assert {c.case.workload.param("m") for c in gemm(plan(settings, [slot(CPU)]))} == {512}
 
 
+def test_a_format_that_a_gpu_converts_is_left_out_by_the_bf16_rate():
+    """fp4 has no unit on an H200: 8192^3 takes 1.1 ms in bf16, and would take 16 ms in fp32."""
+    settings = config(formats=["mxfp4"], shapes=["8192", "16384"], max_kernel_s=0.005)
+    assert {case.case.workload.param("m") for case in gemm(plan(settings, [slot(H200)]))} == {8192}
+
+
 def test_more_cases_than_allowed_are_refused():
     with pytest.raises(UsageError, match="max_cases=10"):
         plan(config(shapes=["512", "1024"], max_cases=10), [slot(H200)])

@@ -82,14 +82,14 @@ def test_a_worker_of_another_protocol_version_refuses(bare: Bare) -> None:
     bare.connection.send(Hello({}, MeasureSettings(), version=99))
     answer = bare.connection.receive(10)
     assert isinstance(answer, Refused)
-    assert "version 1, the launcher version 99" in answer.reason
+    assert "version 2, the launcher version 99" in answer.reason
     assert bare.process.wait(5) == 1
 
 
 def test_the_launcher_refuses_a_worker_of_another_protocol_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("suite.launcher.process.PROTOCOL_VERSION", 2)
+    monkeypatch.setattr("suite.launcher.process.PROTOCOL_VERSION", 99)
     worker = process()
-    with pytest.raises(WorkerRefused, match="another protocol than version 2"):
+    with pytest.raises(WorkerRefused, match="another protocol than version 99"):
         worker.ready()
     assert not alive(worker.pid)
     worker.close()

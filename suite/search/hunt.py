@@ -1,0 +1,309 @@
+"""Successive halving over candidates: everyone is looked at briefly, the better third for longer, and so on.
+
+ready    candidates are prepared in their order until a share of the time is used, then one of them heats the device up
+rounds   all that are left take turns, forwards and backwards, so that what drifts falls on all alike; a third goes on
+burst    the best of those take turns from idle
+
+A round's looks are compared with one another only: a candidate's standing is how much faster than the round's middle it was.
+Later rounds last longer, because what a power limit leaves of a rate shows only after a while, and they count by their length.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, Protocol, Self
+
+from suite.jobs.shapes import Shape
+from suite.measure.look import Glimpse
+from suite.measure.statistics import median
+
+NS = 1e-9
+MOST_CANDIDATES = 64
+LEAST_CANDIDATES = 2  # that can be looked at are prepared however long it takes
+READY_SHARE = 0.3  # of the time
+BURST_SHARE = 0.2
+KEPT = 3  # one in so many goes on to the next round
+LAST_ROUND = 6  # candidates of the last one
+GROWTH = 2.0  # a round's time over that of the one before
+BURST_FIELD = 8
+HEAT_SHARE = 0.06  # preparing leaves a device cool: the first looks of the first round would read up to a sixth faster
+FIRST_S = 1e-3  # the look that tells how long a launch takes
+LEAST_LOOK_S = 1e-4
+LONGEST_LOOK_S = 5.0  # a look is one request: while it is under way nobody can stop the search, and its deadline runs
+LEAD_IN = 3  # the first of so many parts of a look brings caches and clock into the candidate's own state
+PHYSICAL_MARGIN = 1.02
+
+
+class Viewer(Protocol):
+    """Looks at candidates; ``look`` prepares what is not prepared."""
+
+    def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | str:
+        """What a look took, or why there can be none."""
+        ...
+
+    def keep(self, shapes: Sequence[Shape]) -> None:
+        """Free what every other candidate holds."""
+        ...
+
+
+@dataclass
+class Contender:
+    """A candidate that was looked at: its standing in each round, and why it fell out, if it did.
+
+    A standing is ln(rate) over the middle of a round's.  ``about_flop_s``, of the latest look, is for people who wait and is
+    kept nowhere.
+    """
+
+    shape: Shape
+    standings: dict[str, tuple[float, float]] = field(default_factory=dict)  # by round: weight in seconds, standing
+    fallen: str = ""
+    about_flop_s: float = 0.0
+
+    @property
+    def rounds(self) -> int:
+        """How many sustained rounds it took part in."""
+        return sum(name != BURST for name in self.standings)
+
+    @property
+    def standing(self) -> float:
+        """The mean over the sustained rounds, by their lengths."""
+        known = [each for name, each in self.standings.items() if name != BURST]
+        return sum(weight * each for weight, each in known) / sum(weight for weight, _ in known)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"shape": list(self.shape), "standings": self.standings, "fallen": self.fallen}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        standings = {str(name): (float(weight), float(each)) for name, (weight, each) in data["standings"].items()}
+        return cls(Shape(*map(int, data["shape"])), standings, str(data["fallen"]))
+
+
+BURST = "burst"
+
+
+@dataclass
+class Standings:
+    """How far a hunt is: what resuming it needs.  ``done`` are the names of the rounds that are over."""
+
+    contenders: list[Contender] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    spent_s: float = 0.0
+
+    @property
+    def ranking(self) -> list[Contender]:
+        """Those who came furthest first, the better first among equals; who fell out comes last."""
+        stood = [each for each in self.contenders if not each.fallen and each.rounds]
+        others = [each for each in self.contenders if each.fallen or not each.rounds]
+        return sorted(stood, key=lambda each: (-each.rounds, -each.standing)) + others
+
+    @property
+    def burst_ranking(self) -> list[Contender]:
+        """The better from idle first, then the others as they stand."""
+        ranked = self.ranking
+        stood = [each for each in ranked if BURST in each.standings and not each.fallen]
+        return sorted(stood, key=lambda each: -each.standings[BURST][1]) + [each for each in ranked if each not in stood]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"done": self.done, "spent_s": self.spent_s, "contenders": [each.to_json() for each in self.contenders]}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        contenders = [Contender.from_json(each) for each in data["contenders"]]
+        return cls(contenders, [str(name) for name in data["done"]], float(data["spent_s"]))
+
+
+class Allowance(NamedTuple):
+    """What a hunt may take: ``seconds`` in all, ``warm_up_s`` before; burst looks of ``window_s`` after at most ``idle_s``.
+
+    ``window_s`` 0 asks for no burst looks.  A look that is faster than ``most_flop_s`` is no product.
+    """
+
+    seconds: float
+    warm_up_s: float = 0.0
+    window_s: float = 0.0
+    idle_s: float = 1.0
+    most_flop_s: float | None = None
+
+
+class Stage(NamedTuple):
+    """A round that begins: its place among all, and how many candidates take part."""
+
+    number: int
+    of: int
+    contenders: int
+    name: str
+
+
+class Hunt:
+    """``tell`` hears of each round as it begins; ``over`` says that there is no time left at all.
+
+    ``standings`` go on where an earlier hunt of the same candidates ended.
+    """
+
+    def __init__(
+        self,
+        candidates: Iterable[Shape],
+        viewer: Viewer,
+        allowance: Allowance,
+        tell: Callable[[Stage, Standings], None] = lambda stage, standings: None,
+        over: Callable[[], bool] = lambda: False,
+        standings: Standings | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._candidates, self._viewer, self._allowance = candidates, viewer, allowance
+        self._tell, self._over, self._clock = tell, over, clock
+        self.standings = standings or Standings()
+        self._began_s = 0.0
+        self._overhead_s = 0.0
+
+    def run(self) -> Standings:
+        """Carry out every stage that is not done; ends early, between two looks, once it is ``over``."""
+        self._began_s = self._clock() - self.standings.spent_s
+        if not self.standings.done:
+            self._stage("ready", 0, 0, self._ready)
+        rounds = ladder(len(self.standings.contenders))
+        for index, count in enumerate(rounds):
+            self._stage(str(index), index + 1, count, partial(self._round, index, count, self._ends_s(rounds, index)))
+        if self._allowance.window_s:
+            self._stage(BURST, len(rounds) + 1, min(BURST_FIELD, len(self.standings.contenders)), self._burst)
+        self._viewer.keep(())
+        return self.standings
+
+    def _stage(self, name: str, number: int, count: int, act: Callable[[], None]) -> None:
+        if name in self.standings.done or self._over():
+            return
+        stages = len(ladder(len(self.standings.contenders) or MOST_CANDIDATES)) + bool(self._allowance.window_s)
+        self._tell(Stage(number, stages, count, name), self.standings)
+        act()
+        if not self._over():  # what is half done is done again
+            self.standings.done.append(name)
+            self.standings.spent_s = self._spent_s
+
+    def _ready(self) -> None:
+        """Prepare candidates in order: each takes a first look, that tells nothing but how long a launch is."""
+        launches_s, found = 0.0, self.standings.contenders
+        found.clear()  # of an earlier part that did not come to its end
+        for shape in self._candidates:
+            late = self._spent_s > READY_SHARE * self._allowance.seconds or self._too_many(launches_s)
+            able = sum(not each.fallen for each in found)
+            if len(found) >= MOST_CANDIDATES or (late and able >= LEAST_CANDIDATES) or self._over():
+                break
+            contender = Contender(shape)
+            found.append(contender)
+            seconds = self._look(contender, FIRST_S)
+            launches_s += seconds or 0.0
+            if seconds and launches_s == seconds:
+                self._warm_up(shape)
+        hot = next((each for each in found if not each.fallen), None)
+        if hot is not None and not self._over():
+            self._look(hot, min(HEAT_SHARE * self._allowance.seconds, LONGEST_LOOK_S))
+
+    def _warm_up(self, shape: Shape) -> None:
+        """Keep the device busy, off the time that may be used."""
+        began_s = self._clock()
+        while (left_s := began_s + self._allowance.warm_up_s - self._clock()) > 0 and not self._over():
+            if isinstance(self._viewer.look(shape, min(left_s, LONGEST_LOOK_S)), str):
+                break
+        self._began_s += self._clock() - began_s
+
+    def _too_many(self, launches_s: float) -> bool:
+        """Whether a round in which everyone has its least samples twice would take more than its share."""
+        return 4 * launches_s > self._sustained_s * READY_SHARE
+
+    def _round(self, index: int, most: int, ends_s: float) -> None:
+        field_ = [each for each in self.standings.ranking if not each.fallen][:most]
+        if index == 0:
+            field_ = [each for each in self.standings.contenders if not each.fallen]
+        self._viewer.keep([each.shape for each in (*field_, *self.standings.ranking[:BURST_FIELD])])
+        turns = [field_, field_[::-1]]
+        left = sum(map(len, turns))
+        taken: list[dict[Shape, float]] = []
+        looked_s = 0.0
+        for turn in turns:
+            taken.append({})
+            for contender in turn:
+                if self._over() or (len(taken) > 1 and self._spent_s > ends_s):
+                    break
+                seconds = self._share_s(ends_s, left)
+                looked_s += seconds
+                left -= 1
+                launch_s = self._look(contender, seconds)
+                if launch_s:
+                    taken[-1][contender.shape] = launch_s
+        whole = [each for each in taken if len(each) >= sum(not one.fallen for one in field_)]
+        self._stand(str(index), field_, whole or taken[:1], looked_s / max(1, 2 * len(field_) - left))
+
+    def _burst(self) -> None:
+        field_ = [each for each in self.standings.ranking if not each.fallen and each.rounds][:BURST_FIELD]
+        self._viewer.keep([each.shape for each in field_])
+        window_s, found = self._allowance.window_s, {}
+        for index, contender in enumerate(field_):
+            if self._over():
+                return
+            idle_s = self._share_s(self._allowance.seconds, len(field_) - index) - window_s
+            launch_s = self._look(contender, window_s, min(max(idle_s, 0.0), self._allowance.idle_s))
+            if launch_s:
+                found[contender.shape] = launch_s
+        self._stand(BURST, field_, [found], window_s)
+
+    def _stand(self, name: str, contenders: Sequence[Contender], turns: Sequence[dict[Shape, float]], weight_s: float) -> None:
+        """Give everyone of a round its standing: the mean over its turns, over the middle of all."""
+        rates = {
+            each.shape: math.fsum(math.log(_flops(each.shape) / turn[each.shape]) for turn in turns) / len(turns)
+            for each in contenders
+            if not each.fallen and all(each.shape in turn for turn in turns)
+        }
+        middle = median(rates.values()) if rates else 0.0
+        for each in contenders:
+            if each.shape in rates:
+                each.standings[name] = (weight_s, rates[each.shape] - middle)
+
+    def _look(self, contender: Contender, seconds: float, idle_s: float = 0.0) -> float | None:
+        """Seconds of one launch; ``None`` where the candidate falls out."""
+        began_s = self._clock()
+        glimpse = self._viewer.look(contender.shape, seconds, idle_s)
+        if self._over():
+            return None
+        if isinstance(glimpse, str):
+            contender.fallen = glimpse
+            return None
+        worked_s = math.fsum(glimpse.durations_ns) * NS
+        self._overhead_s = max(0.0, self._clock() - began_s - worked_s - idle_s)
+        launch_s = median(glimpse.durations_ns[len(glimpse.durations_ns) // LEAD_IN :]) * NS / glimpse.launches
+        contender.about_flop_s = _flops(contender.shape) / max(launch_s, NS)
+        most_flop_s = self._allowance.most_flop_s
+        if most_flop_s and contender.about_flop_s > PHYSICAL_MARGIN * most_flop_s:
+            contender.fallen = f"faster than the device can be: {contender.about_flop_s:.4g} of {most_flop_s:.4g} operations/s"
+            return None
+        return launch_s
+
+    def _share_s(self, ends_s: float, left: int) -> float:
+        return min(max(LEAST_LOOK_S, (ends_s - self._spent_s) / left - self._overhead_s), LONGEST_LOOK_S)
+
+    def _ends_s(self, rounds: Sequence[int], index: int) -> float:
+        """When a round should be over: what is left for the rounds, by their growing shares."""
+        shares = [GROWTH**number for number in range(len(rounds))]
+        return self._spent_s + (self._sustained_s - self._spent_s) * shares[index] / sum(shares[index:])
+
+    @property
+    def _sustained_s(self) -> float:
+        return self._allowance.seconds * (1 - BURST_SHARE * bool(self._allowance.window_s))
+
+    @property
+    def _spent_s(self) -> float:
+        return self._clock() - self._began_s
+
+
+def ladder(count: int) -> list[int]:
+    """How many candidates each round has: a third goes on, down to those of the last round."""
+    rounds = [count]
+    while rounds[-1] > LAST_ROUND:
+        rounds.append(max(LAST_ROUND, math.ceil(rounds[-1] / KEPT)))
+    return rounds
+
+
+def _flops(shape: Shape) -> float:
+    return 2.0 * shape.m * shape.n * shape.k

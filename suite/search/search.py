@@ -1,0 +1,156 @@
+"""A search on its device: the hunt, then its best measured like any other case, on data that no look has seen."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from suite.case import Regime
+from suite.errors import UsageError
+from suite.events import SearchRound
+from suite.jobs.shapes import Shape
+from suite.launcher.happenings import CaseEnded, SearchEnded, SearchTold
+from suite.launcher.quest import Desk
+from suite.outcome import Outcome
+from suite.planned import DeviceSlot, PlannedCase
+from suite.search.hunt import Allowance, Contender, Hunt, Stage, Standings
+from suite.search.looker import Looker
+from suite.search.subject import Subject, shape_text, subjects
+from suite.settings import RunConfig
+
+SPARE = 6  # more of the ranking are measured where none of the first came out right
+
+Outcomes = Mapping[tuple[int, str], Outcome]
+
+
+class Search:
+    """See ``suite.launcher.quest.Quest``.
+
+    ``state`` and ``outcomes`` are what an earlier part of the run has left: how far the hunt came, and how cases ended.
+    """
+
+    def __init__(self, subject: Subject, state: Mapping[str, Any] | None = None, outcomes: Outcomes | None = None) -> None:
+        self.subject = subject
+        self._standings = Standings.from_json(state) if state else Standings()
+        self._outcomes = dict(outcomes or {})
+
+    @property
+    def place(self) -> int:
+        return self.subject.slot.slot
+
+    def run(self, desk: Desk) -> None:
+        """Hunt, then measure the finalists of each load."""
+        hunt = Hunt(
+            self.subject.candidates(),
+            Looker(desk.seat, self.subject, desk.over),
+            allowance(self.subject),
+            lambda stage, standings: desk.tell(self._told(stage, standings)),
+            desk.over,
+            self._standings,
+        )
+        hunt.run()
+        if not desk.over():
+            desk.tell(SearchTold(None, self.place, self.subject.key, self._standings.to_json(), hunting_s(self.subject)))
+        measured = 0
+        for regime in self.subject.regimes:
+            ranking = self._standings.burst_ranking if regime.load == "burst" else self._standings.ranking
+            measured += self._measure(desk, self._in_order(ranking), regime)
+        if not desk.over():
+            desk.tell(SearchEnded(self.subject.key, measured))
+
+    def _in_order(self, ranking: Sequence[Contender]) -> Iterator[Shape]:
+        """Where fewer could be looked at than are to be measured, candidates that were not; what fell out comes last."""
+        fallen = {each.shape for each in ranking if each.fallen}
+        yield from (each.shape for each in ranking if not each.fallen)
+        yield from (shape for shape in self.subject.candidates() if shape not in fallen)
+        yield from fallen
+
+    def _measure(self, desk: Desk, ranking: Iterable[Shape], regime: Regime) -> int:
+        """Measure the first of a ranking, and those after them while none is right; return how many have a result."""
+        ended: dict[Shape, Outcome] = {}
+        for shape in ranking:
+            if self._enough(list(ended.values())):
+                break
+            if shape in ended:
+                continue
+            outcome = self._outcome(desk, self.subject.planned(shape, regime))
+            if outcome is None:
+                break
+            ended[shape] = outcome
+        return len(ended)
+
+    def _enough(self, outcomes: Sequence[Outcome]) -> bool:
+        """Whether a finalist came out right, or more are of no use: the format is not there, or too many were wrong."""
+        over = len(outcomes) - self.subject.settings.finalists
+        known = set(outcomes)
+        return over >= 0 and (Outcome.OK in known or known == {Outcome.UNSUPPORTED} or over >= SPARE)
+
+    def _outcome(self, desk: Desk, planned: PlannedCase) -> Outcome | None:
+        """How a finalist ended, now or in an earlier part of the run; ``None`` when the run is over."""
+        known = self._outcomes.get((planned.slot, planned.case.key))
+        if known is not None or desk.over():
+            return known
+        ended: CaseEnded | None = desk.measure(planned)
+        return ended.measurement.outcome if ended else None
+
+    def _told(self, stage: Stage, standings: Standings) -> SearchTold:
+        stood = [each for each in standings.ranking if not each.fallen]
+        ahead = stood[0] if stood and stood[0].rounds else None
+        event = SearchRound(
+            slot=self.place,
+            subject=self.subject.name,
+            number=stage.number,
+            of=stage.of,
+            contenders=stage.contenders,
+            ahead=shape_text(ahead.shape) if ahead else "",
+            about_flop_s=ahead.about_flop_s if ahead else 0.0,
+        )
+        return SearchTold(event, self.place, self.subject.key, standings.to_json())
+
+
+def allowance(subject: Subject) -> Allowance:
+    """What the settings of a run let its hunt take."""
+    measure, loads = subject.config.measure, {regime.load for regime in subject.regimes}
+    return Allowance(
+        seconds=subject.settings.budget_s,
+        warm_up_s=subject.settings.warm_up_s,
+        window_s=measure.burst_window_s if "burst" in loads else 0.0,
+        idle_s=measure.burst_idle_s,
+        most_flop_s=subject.most_flop_s,
+    )
+
+
+def hunting_s(subject: Subject) -> float:
+    """Predicted seconds of looking."""
+    return subject.settings.budget_s + subject.settings.warm_up_s
+
+
+def expected(subject: Subject) -> list[PlannedCase]:
+    """Stand-ins for the cases that will be measured, as long as one that is looked at early; looking is the first one's."""
+    shapes = list(islice(subject.candidates(), subject.settings.finalists))
+    like = [subject.planned(shapes[-1], regime) for regime in subject.regimes for _ in shapes]
+    return [like[0]._replace(predicted_s=like[0].predicted_s + hunting_s(subject)), *like[1:]]
+
+
+def searches(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[Subject, ...]:
+    """What a run searches for; nothing where it has no search.  ``UsageError`` where no shape fits in a device's memory."""
+    found = tuple(subjects(config, slots)) if config.search is not None else ()
+    for subject in found:
+        if next(subject.candidates(), None) is None:
+            raise UsageError(
+                f"no shape of search.step={subject.settings.step} fits in the memory of {subject.slot.backend} device "
+                f"{subject.slot.slot}; take a smaller step, or drop the format {subject.example.case.workload.format}"
+            )
+    return found
+
+
+def still_sought(
+    config: RunConfig, slots: Sequence[DeviceSlot], cases: Sequence[PlannedCase], done: Collection[tuple[int, str]]
+) -> list[PlannedCase]:
+    """Stand-ins for what the searches have yet to measure: the results that are there of no planned case are theirs."""
+    planned = {(each.slot, each.case.key) for each in cases}
+    return sought(config, slots)[len(set(done) - planned) :] if config.search is not None else []
+
+
+def sought(config: RunConfig, slots: Sequence[DeviceSlot]) -> list[PlannedCase]:
+    """Stand-ins for the cases of every search."""
+    return [planned for subject in searches(config, slots) for planned in expected(subject)]

@@ -1,0 +1,166 @@
+"""What is searched for: the fastest shape of a product (format, layout, data, implementation, switches) on one device."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from suite.case import Items, Regime
+from suite.jobs.gemm import GemmSettings
+from suite.jobs.registry import find
+from suite.jobs.shapes import Shape
+from suite.plan import BURST, COLD, WARM, ceilings, parse_regime, plan
+from suite.planned import DeviceSlot, PlannedCase
+from suite.roofline import Ceilings
+from suite.search.settings import check_search
+from suite.settings import RunConfig, SearchSettings
+
+if TYPE_CHECKING:  # a plan without a search loads no numpy
+    from suite.search.model import Machine
+    from suite.search.space import Space
+
+SIZES = ("m", "n", "k")
+LONGEST_SHARE = 0.002  # of the budget: what one launch may take at the device's peak
+
+
+@dataclass(frozen=True)
+class Subject:
+    """``example`` is the subject's case at any one shape: everything but the sizes is what is searched for."""
+
+    config: RunConfig
+    slot: DeviceSlot
+    example: PlannedCase
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other subjects of its run: ``gemm bf16 library layout=nt data=normal``, then its switches."""
+        case = self.example.case
+        plain = {**_others(case.workload.params), "data": case.workload.distribution, **dict(case.switches)}
+        words = [f"{name}={value}" for name, value in plain.items()]
+        return " ".join([case.workload.job, case.workload.format, case.implementation, *words])
+
+    @property
+    def key(self) -> str:
+        """The name under which its standings are kept with the run."""
+        return f"search {self.name} on device {self.slot.slot}"
+
+    @property
+    def settings(self) -> SearchSettings:
+        assert self.config.search is not None, "a subject belongs to a search"
+        return self.config.search
+
+    @property
+    def regimes(self) -> tuple[Regime, ...]:
+        """In which the best are measured: cold and sustained first, and cold from idle, unless others were asked for."""
+        labels = dict.fromkeys(self.config.measure.regimes)
+        found = [regime for label in labels for regime in ((COLD, BURST) if label == "standard" else (parse_regime(label),))]
+        return tuple(sorted(dict.fromkeys(found), key=lambda regime: regime.load != "sustained"))
+
+    def planned(self, shape: Shape, regime: Regime) -> PlannedCase:
+        """The case of one shape in one regime, exactly as a run without a search would plan it."""
+        return next(
+            each for each in _planned(self.config, self.slot, self.example, shape, regime) if _alike(each, self.example)
+        )
+
+    def look(self, shape: Shape) -> PlannedCase:
+        """The case that a look launches: on one input set, which is all it prepares."""
+        return self.planned(shape, WARM)
+
+    @property
+    def most_flop_s(self) -> float | None:
+        """What the device cannot exceed, by its sheet; ``None`` where the sheet is derived or knows nothing of the format."""
+        limits = ceilings(self.slot.info, self.config)
+        if limits is None or limits.spec is None or limits.spec.derived:
+            return None
+        return limits.boost_flop_s(self.example.work.pipe)
+
+    def space(self) -> "Space":
+        """The shapes that can be looked at."""
+        from suite.search.model import UNKNOWN_FLOP_S
+        from suite.search.space import space
+
+        limits = ceilings(self.slot.info, self.config)
+        peak_flop_s = (limits.peak_flop_s(self.example.work.pipe) if limits else None) or UNKNOWN_FLOP_S
+        longest_s = LONGEST_SHARE * self.settings.budget_s
+        if self.config.max_kernel_s is not None:
+            longest_s = min(longest_s, self.config.max_kernel_s)
+        return space(self.settings, self._machine(limits, peak_flop_s), self._element_bytes(), longest_s * peak_flop_s)
+
+    def candidates(self) -> Iterator[Shape]:
+        """What to look at, in order; the shapes that the job names first."""
+        from suite.search.space import candidates
+
+        return (shape for shape in candidates(self.space(), _given(self.config), self.config.seed) if self.fits(shape))
+
+    def fits(self, shape: Shape) -> bool:
+        """Whether the device has the memory to measure a shape in every regime."""
+        return all(self.planned(shape, regime).verdict is None for regime in self.regimes)
+
+    def _machine(self, limits: Ceilings | None, peak_flop_s: float) -> "Machine":
+        from suite.search.model import Machine
+
+        if limits is None:
+            return Machine(peak_flop_s=peak_flop_s)
+        return Machine(limits.info.visible_units or 1, limits.llc_bytes, peak_flop_s, limits.bandwidth_bytes_s)
+
+    def _element_bytes(self) -> tuple[float, float]:
+        """Bytes of an element of an operand and of the output."""
+        case = self.example.case
+        m, n, k = (int(case.workload.param(name)) for name in SIZES)
+        footprint = find(case.workload.job).footprint(case.workload, case.switches)
+        return footprint.input_bytes / (m * k + k * n), footprint.output_bytes / (m * n)
+
+
+def subjects(config: RunConfig, slots: Sequence[DeviceSlot]) -> list[Subject]:
+    """Every subject on every slot, formats in their order.  ``UsageError`` for a job whose shapes are not searched for."""
+    check_search(config)
+    smallest = Shape(*[_settings(config).step] * 3)
+    return [Subject(config, slot, each) for slot in slots for each in _planned(config, slot, None, smallest, COLD)]
+
+
+def _planned(
+    config: RunConfig, slot: DeviceSlot, example: PlannedCase | None, shape: Shape, regime: Regime
+) -> tuple[PlannedCase, ...]:
+    """Plan one shape in one regime: of every subject, or of those of one format."""
+    (job,) = config.jobs.values()
+    assert isinstance(job, GemmSettings)
+    formats = job.formats if example is None else [example.case.workload.format]
+    at_shape = replace(job, shapes=[shape_text(shape)], models=[], formats=formats)
+    measure = replace(config.measure, regimes=[regime.label], interleave=1)
+    whole = replace(config, search=None, jobs={job.name: at_shape}, measure=measure, oversize="record", max_cases=None)
+    return plan(replace(whole, max_kernel_s=None), [slot], calibrated=[slot.slot])
+
+
+def shape_text(shape: Shape) -> str:
+    """``8192x4096x1024``."""
+    return "x".join(map(str, shape))
+
+
+def shape_of(planned: PlannedCase) -> Shape:
+    """The sizes of a case."""
+    return Shape(*(int(planned.case.workload.param(name)) for name in SIZES))
+
+
+def _alike(one: PlannedCase, other: PlannedCase) -> bool:
+    return _identity(one) == _identity(other)
+
+
+def _identity(planned: PlannedCase) -> tuple[Any, ...]:
+    case, workload = planned.case, planned.case.workload
+    others = tuple(_others(workload.params).items())
+    return case.implementation, case.switches, workload.format, workload.distribution, workload.semantics, others
+
+
+def _others(params: Items) -> dict[str, Any]:
+    return {name: value for name, value in params if name not in SIZES}
+
+
+def _settings(config: RunConfig) -> SearchSettings:
+    assert config.search is not None, "subjects are those of a search"
+    return config.search
+
+
+def _given(config: RunConfig) -> list[Shape]:
+    """The shapes that the job names itself, models included."""
+    (job,) = config.jobs.values()
+    found = (workload for workload in find(job.name).workloads(job))
+    return list(dict.fromkeys(Shape(*(int(workload.param(name)) for name in SIZES)) for workload in found))

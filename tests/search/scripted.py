@@ -1,0 +1,66 @@
+"""Candidates whose rates are written down, on a clock that only looks move."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+from suite.jobs.shapes import Shape
+from suite.measure.look import Glimpse
+
+FLOP_S = 1e12
+SAMPLES = 9
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Scripted:
+    """``rate(shape, seconds, idle_s)`` is a share of ``FLOP_S``; each look is off by a relative ``noise`` as a whole.
+
+    ``fails`` are candidates that cannot be looked at, and why; making one ready takes ``ready_s``.
+    """
+
+    def __init__(
+        self,
+        rate: Callable[[Shape, float, float], float],
+        noise: float = 0.0,
+        seed: int = 0,
+        fails: Mapping[Shape, str] | None = None,
+        ready_s: float = 0.002,
+    ) -> None:
+        self.clock = Clock()
+        self.launches = 0
+        self.looks: list[tuple[Shape, float, float]] = []
+        self.held: set[Shape] = set()
+        self._rate, self._noise, self._draw = rate, noise, random.Random(seed)
+        self._fails, self._ready_s = fails or {}, ready_s
+
+    def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | str:
+        if shape in self._fails:
+            return self._fails[shape]
+        if shape not in self.held:
+            self.clock.now_s += self._ready_s
+            self.held.add(shape)
+        self.looks.append((shape, seconds, idle_s))
+        rate = self._rate(shape, seconds, idle_s) * (1 + self._noise * self._draw.gauss(0, 1))
+        launch_s = flops(shape) / (FLOP_S * rate)
+        launches = max(1, round(seconds / launch_s / SAMPLES))
+        self.launches += SAMPLES * launches
+        self.clock.now_s += idle_s + SAMPLES * launches * launch_s
+        return Glimpse((round(launches * launch_s * 1e9),) * SAMPLES, launches)
+
+    def keep(self, shapes: Sequence[Shape]) -> None:
+        self.held &= set(shapes)
+
+
+def flops(shape: Shape) -> float:
+    return 2.0 * shape.m * shape.n * shape.k
+
+
+def field(count: int = 64) -> list[Shape]:
+    """So many shapes of about the same size, a launch of 0.1 ms at the full rate."""
+    return [Shape(256 + 4 * number, 512, 256) for number in range(count)]

@@ -1,0 +1,212 @@
+"""Successive halving: what it finds, what it costs, and what does not mislead it."""
+
+import json
+import math
+import random
+from functools import partial
+from itertools import count
+
+import pytest
+
+from suite.jobs.shapes import Shape
+from suite.search.hunt import BURST, BURST_FIELD, LAST_ROUND, Allowance, Hunt, Stage, Standings, ladder
+from tests.search.scripted import FLOP_S, Scripted, field, flops
+
+BUDGET_S = 1.0
+
+
+def hunted(viewer: Scripted, shapes: list[Shape], **allowance: float) -> Standings:
+    allowed = Allowance(**{"seconds": BUDGET_S, **allowance})  # type: ignore[arg-type]
+    return Hunt(shapes, viewer, allowed, clock=viewer.clock).run()
+
+
+def landscape(seed: int) -> tuple[list[Shape], dict[Shape, float]]:
+    """64 candidates: the best at 0.9, one percent ahead of the next, the rest down to 0.6."""
+    draw = random.Random(seed)
+    shapes = field()
+    rates = {shape: draw.uniform(0.6, 0.891) for shape in shapes}
+    rates[draw.choice(shapes)] = 0.9
+    return shapes, rates
+
+
+def best_of(rates: dict[Shape, float]) -> Shape:
+    return max(rates, key=lambda shape: rates[shape])
+
+
+def test_the_planted_best_is_found_and_most_of_the_time_goes_to_its_rivals() -> None:
+    """A scan with as many launches of each would take ten times as many."""
+    shapes, rates = landscape(3)
+    viewer = Scripted(lambda shape, *_: rates[shape])
+    assert hunted(viewer, shapes).ranking[0].shape == best_of(rates)
+    looked_s = {shape: sum(seconds for each, seconds, _ in viewer.looks if each == shape) for shape in shapes}
+    assert len(shapes) * looked_s[best_of(rates)] > 10 * sum(looked_s.values()) / 2
+    assert sorted(looked_s.values())[len(looked_s) // 2] < looked_s[best_of(rates)] / 20
+
+
+def test_noise_of_one_percent_hardly_ever_drops_the_best() -> None:
+    kept = won = 0
+    for seed in range(100):
+        shapes, rates = landscape(seed)
+        ranking = hunted(Scripted(partial(lambda at, shape, *_: at[shape], rates), 0.01, seed), shapes).ranking
+        places = [each.shape for each in ranking].index(best_of(rates))
+        kept += places < 3
+        won += places == 0
+    assert kept >= 95
+    assert won >= 70
+
+
+def test_the_same_looks_have_the_same_outcome() -> None:
+    shapes, rates = landscape(1)
+    first, second = (hunted(Scripted(lambda shape, *_: rates[shape], 0.01, seed=7), shapes).to_json() for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("window_s", [0.0, 0.01])
+def test_it_ends_when_its_time_is_used(window_s: float) -> None:
+    shapes, rates = landscape(2)
+    viewer = Scripted(lambda shape, *_: rates[shape])
+    hunted(viewer, shapes, window_s=window_s)
+    assert viewer.clock() == pytest.approx(BUDGET_S, rel=0.1)
+
+
+def test_the_warm_up_is_not_of_its_time() -> None:
+    shapes, rates = landscape(2)
+    viewer = Scripted(lambda shape, *_: rates[shape])
+    standings = hunted(viewer, shapes, warm_up_s=5.0)
+    assert viewer.clock() == pytest.approx(5.0 + BUDGET_S, rel=0.05)
+    assert standings.spent_s == pytest.approx(BUDGET_S, rel=0.1)
+
+
+def test_a_drift_falls_on_all_alike() -> None:
+    """A device that slows down by a tenth in the course of a round favours nobody."""
+    shapes = field(30)
+    viewer = Scripted(lambda *_: 0.9)
+    viewer._rate = lambda shape, *_: (0.9 if shape == shapes[20] else 0.89) / (1 + 0.3 * viewer.clock())
+    assert hunted(viewer, shapes).ranking[0].shape == shapes[20]
+
+
+def test_what_a_device_holds_for_a_moment_only_does_not_win() -> None:
+    """Under a power limit the fastest of brief looks is not the fastest of long ones."""
+    shapes = field(12)
+    brief, lasting = shapes[3], shapes[8]
+
+    def rate(shape: Shape, seconds: float, idle_s: float) -> float:
+        long = seconds > 0.02
+        return {brief: 0.7 if long else 0.9, lasting: 0.85}.get(shape, 0.8)
+
+    viewer = Scripted(rate)
+    assert hunted(viewer, shapes).ranking[0].shape == lasting
+
+
+def test_from_idle_another_may_be_the_best() -> None:
+    shapes = field(12)
+    viewer = Scripted(lambda shape, seconds, idle_s: {shapes[2]: 0.9, shapes[5]: 0.95 if idle_s else 0.88}.get(shape, 0.8))
+    standings = hunted(viewer, shapes, window_s=0.005)
+    assert (standings.ranking[0].shape, standings.burst_ranking[0].shape) == (shapes[2], shapes[5])
+    assert any(idle_s > 0 for _, _, idle_s in viewer.looks)
+
+
+def test_without_a_burst_no_look_waits() -> None:
+    viewer = Scripted(lambda *_: 0.8)
+    standings = hunted(viewer, field(12))
+    assert BURST not in standings.done
+    assert {idle_s for _, _, idle_s in viewer.looks} == {0.0}
+    assert standings.burst_ranking == standings.ranking
+
+
+def test_a_candidate_that_cannot_be_looked_at_comes_last_and_keeps_its_reason() -> None:
+    shapes = field(12)
+    viewer = Scripted(lambda *_: 0.8, fails={shapes[0]: "crashed: it is gone"})
+    ranking = hunted(viewer, shapes).ranking
+    assert (ranking[-1].shape, ranking[-1].fallen) == (shapes[0], "crashed: it is gone")
+    assert len(ranking) == len(shapes)
+
+
+def test_what_is_faster_than_the_device_can_be_falls_out() -> None:
+    shapes = field(12)
+    viewer = Scripted(lambda shape, *_: 5.0 if shape == shapes[4] else 0.8)
+    ranking = hunted(viewer, shapes, most_flop_s=FLOP_S).ranking
+    assert ranking[-1].shape == shapes[4]
+    assert "faster than the device can be" in ranking[-1].fallen
+
+
+def test_slow_candidates_are_fewer() -> None:
+    """What takes long to make ready, or to launch, leaves time for fewer."""
+    shapes = field()
+    slow_to_ready = hunted(Scripted(lambda *_: 0.8, ready_s=0.05), shapes)
+    slow_to_launch = hunted(Scripted(lambda *_: 0.01), shapes)
+    for standings in (slow_to_ready, slow_to_launch):
+        assert 2 <= len(standings.contenders) < len(shapes) / 2
+        assert standings.ranking[0].rounds
+
+
+def test_only_those_that_go_on_are_held() -> None:
+    shapes, rates = landscape(4)
+    viewer = Scripted(lambda shape, *_: rates[shape])
+    held: list[int] = []
+
+    def tell(stage: Stage, standings: Standings) -> None:
+        held.append(len(viewer.held))
+
+    Hunt(shapes, viewer, Allowance(BUDGET_S), tell, clock=viewer.clock).run()
+    assert held[1] == 64
+    assert held[1:] == sorted(held[1:], reverse=True)
+    assert held[-1] <= LAST_ROUND + BURST_FIELD
+    assert not viewer.held
+
+
+@pytest.mark.parametrize("ends_after", [1, 70, 150, 230, 250])
+def test_an_interrupted_hunt_goes_on_behind_its_last_whole_round(ends_after: int) -> None:
+    shapes, rates = landscape(5)
+    calls = count()
+    first = Scripted(lambda shape, *_: rates[shape])
+    over = [False]
+
+    def rate(shape: Shape, *_: float) -> float:
+        over[0] = next(calls) >= ends_after
+        return rates[shape]
+
+    first._rate = rate
+    half = Hunt(shapes, first, Allowance(BUDGET_S), over=lambda: over[0], clock=first.clock).run()
+    kept = json.loads(json.dumps(half.to_json()))
+    again = Scripted(lambda shape, *_: rates[shape])
+    whole = Hunt(shapes, again, Allowance(BUDGET_S), clock=again.clock, standings=Standings.from_json(kept)).run()
+    assert whole.ranking[0].shape == best_of(rates)
+    assert len(whole.contenders) == len({each.shape for each in whole.contenders}) == 64
+    assert whole.spent_s == pytest.approx(BUDGET_S, rel=0.15)
+    if kept["done"]:
+        assert again.clock() < BUDGET_S
+
+
+def test_rounds_are_told_with_who_is_ahead() -> None:
+    shapes, rates = landscape(6)
+    viewer = Scripted(lambda shape, *_: rates[shape])
+    told: list[tuple[Stage, bool]] = []
+    Hunt(
+        shapes,
+        viewer,
+        Allowance(BUDGET_S, window_s=0.005),
+        lambda stage, standings: told.append((stage, bool(standings.contenders))),
+        clock=viewer.clock,
+    ).run()
+    assert [stage.number for stage, _ in told] == [0, 1, 2, 3, 4, 5]
+    assert {stage.of for stage, _ in told} == {5}
+    assert [stage.contenders for stage, _ in told] == [0, 64, 22, 8, 6, 8]
+    assert [known for _, known in told] == [False, *[True] * 5]
+
+
+@pytest.mark.parametrize("candidates", [0, 1, 2, 6, 7, 64])
+def test_any_number_of_candidates_comes_to_an_end(candidates: int) -> None:
+    standings = hunted(Scripted(lambda *_: 0.8), field(candidates), window_s=0.001)
+    assert len(standings.ranking) == candidates
+    assert ladder(candidates)[-1] <= LAST_ROUND
+
+
+def test_standings_hold_no_rate() -> None:
+    """What was looked at is a candidate: nobody can take the state of a search for a measurement."""
+    shapes, rates = landscape(7)
+    kept = hunted(Scripted(lambda shape, *_: rates[shape]), shapes, window_s=0.005).to_json()
+    numbers = [each for contender in kept["contenders"] for _, each in contender["standings"].values()]
+    assert all(abs(each) < math.log(2) for each in numbers)
+    assert set(kept["contenders"][0]) == {"shape", "standings", "fallen"}
+    assert flops(shapes[0]) > 1e6

@@ -1,0 +1,217 @@
+"""A search as a person runs it, on the scripted device: found, measured, stored; killed, resumed, refused."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite import cli
+from suite.plan import data_seed
+from suite.search.looker import LOOK_SEED
+from suite.store.queries import Reader
+from tests.cli.command import CONFIGS, Said, roofbench, start
+
+BEST = "2048x1024x4096"
+CALIBRATION, FINALISTS, LOADS = 5, 3, 2
+DEVICE = (
+    "--config-dir", str(CONFIGS), "backend=fake", "experiment=peak", "backends.fake.target=tests.search.planted:PlantedBackend",
+    f"++backends.fake.options.best={BEST}", "jobs.gemm.formats=[bf16]", f"jobs.gemm.shapes=[{BEST}]",
+)  # fmt: skip
+QUICK = (
+    "search.budget_s=0.5", "search.warm_up_s=0", "measure.steady_window_s=0.002", "measure.steady_timeout_s=0.01",
+    "measure.min_time_s=0.001", "measure.max_time_s=0.01", "measure.burst_first_idle_s=0", "measure.burst_idle_s=0",
+)  # fmt: skip
+
+
+def run(folder: Path, *arguments: str) -> Said:
+    return roofbench(folder, "run", *DEVICE, *QUICK, *arguments)
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [row for row in json.loads(roofbench(folder, "show", "--json").out) if row["job"] == "gemm"]
+
+
+def shape(row: dict[str, Any]) -> str:
+    return "x".join(str(row["params"][name]) for name in ("m", "n", "k"))
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("searched")
+    said = run(folder, "jobs.gemm.formats=[bf16,fp8_e4m3]")
+    assert said.status == 0, said.err
+    (folder / "said").write_text(said.out)
+    return folder
+
+
+def test_the_planted_best_is_measured_first_in_each_load_and_is_the_ceiling(searched: Path) -> None:
+    for format_name in ("bf16", "fp8_e4m3"):
+        found = [row for row in rows(searched) if row["format"] == format_name]
+        for load in ("sustained", "burst"):
+            of_load = [row for row in found if row["regime"]["load"] == load]
+            assert len(of_load) == FINALISTS
+            assert shape(of_load[0]) == BEST
+            assert of_load[0]["fractions"]["empirical"] == 1.0
+            assert all(row["fractions"]["empirical"] < 0.95 for row in of_load[1:])
+
+
+def test_only_what_was_verified_is_a_result(searched: Path) -> None:
+    found = rows(searched)
+    assert len(found) == 2 * FINALISTS * LOADS
+    assert all(row["outcome"] == "ok" and row["error_rel"] is not None for row in found)
+    assert {row["regime"]["cache"] for row in found} == {"cold"}, "looks are warm"
+    with Reader.open(str(searched / "roofbench.db")) as reader:
+        (info,) = reader.runs()
+    assert (info.status, info.planned, info.finished) == ("complete",) + 2 * (CALIBRATION + 2 * FINALISTS * LOADS,)
+
+
+def test_progress_says_the_round_and_who_is_ahead(searched: Path) -> None:
+    lines = [line for line in (searched / "said").read_text().splitlines() if line.startswith("search ")]
+    bf16 = [line for line in lines if " bf16 " in line]
+    assert "making candidates ready" in bf16[0]
+    assert all("; ahead " in line and "(unverified)" in line for line in bf16[2:])
+    assert f"ahead {BEST}, about 800 TFLOP/s" in bf16[-1]
+
+
+def test_finalists_see_data_that_no_look_has_seen(searched: Path) -> None:
+    """Data follow from the seed."""
+    for row in rows(searched):
+        assert data_seed(0, row["workload_key"]) != data_seed(LOOK_SEED, row["workload_key"])
+
+
+def test_a_best_that_computes_wrongly_is_stored_as_such_and_others_are_measured(tmp_path: Path) -> None:
+    said = run(tmp_path, f"++backends.fake.options.faults={{{BEST}:wrong}}")
+    assert said.status == 3
+    assert [(shape(row) == BEST, row["outcome"]) for row in rows(tmp_path)] == 2 * [(True, "incorrect"), *2 * [(False, "ok")]]
+
+
+def test_where_all_finalists_are_wrong_the_next_are_measured(tmp_path: Path) -> None:
+    said = run(tmp_path, f"++backends.fake.options.faults={{{BEST}:wrong}}", "search.finalists=1")
+    assert said.status == 3
+    assert [row["outcome"] for row in rows(tmp_path)] == 2 * ["incorrect", "ok"]
+    with Reader.open(str(tmp_path / "roofbench.db")) as reader:
+        assert reader.runs()[0].status == "complete"
+
+
+@pytest.mark.parametrize("fault", ["abort", "error", "oom", "abort@measure"])
+def test_a_candidate_that_fails_falls_out_and_the_search_goes_on(fault: str, tmp_path: Path) -> None:
+    said = run(tmp_path, f"++backends.fake.options.faults={{{BEST}:{fault}}}", "search.budget_s=3")
+    assert said.status == 0, said.err
+    found = rows(tmp_path)
+    assert len(found) == FINALISTS * LOADS
+    assert BEST not in map(shape, found)
+
+
+def test_a_format_that_is_not_there_is_stored_as_unsupported(tmp_path: Path) -> None:
+    said = run(tmp_path, "++backends.fake.options.lacks=[bf16]")
+    assert said.status == 0, said.err
+    found = rows(tmp_path)
+    assert {(row["outcome"], row["reason"]) for row in found} == {("unsupported", "planted: no bf16")}
+    assert len(found) == FINALISTS * LOADS
+
+
+def test_every_device_has_its_own_search(tmp_path: Path) -> None:
+    said = run(tmp_path, "backends.fake.options.devices=2", "device=all")
+    assert said.status == 0, said.err
+    best = [(row["device_slot"], row["regime"]["load"]) for row in rows(tmp_path) if shape(row) == BEST]
+    assert sorted(best) == [(slot, load) for slot in (0, 1) for load in ("burst", "sustained")]
+
+
+def test_one_load_is_searched_alone_where_it_was_asked_for(tmp_path: Path) -> None:
+    assert run(tmp_path, "measure.regimes=[cold/sustained/device]").status == 0
+    assert [row["regime"]["load"] for row in rows(tmp_path)] == ["sustained"] * FINALISTS
+
+
+@pytest.mark.parametrize("words", ["round 1 of", "[ 7/11]", "[10/11]"])
+def test_a_killed_search_goes_on_and_nothing_is_lost_or_doubled(words: str, tmp_path: Path) -> None:
+    slow = ("backends.fake.options.sleep_s=0.05", "search.budget_s=3")
+    with start(tmp_path, "run", *DEVICE, *QUICK, *slow) as child:
+        assert child.stdout is not None
+        assert any(words in line for line in child.stdout)
+        child.send_signal(signal.SIGKILL)
+        child.communicate(timeout=60)
+    with Reader.open(str(tmp_path / "roofbench.db")) as reader:
+        before = [(row.result_id, row.case_key) for row in reader.results(reader.runs()[0].run)]
+    left = roofbench(tmp_path, "plan", "resume=latest").out
+    assert f"{CALIBRATION + FINALISTS * LOADS - len(before)} of its 11 cases are left" in left
+    resumed = roofbench(tmp_path, "run", "resume=latest")
+    assert resumed.status == 0, resumed.err
+    with Reader.open(str(tmp_path / "roofbench.db")) as reader:
+        (info,) = reader.runs()
+        after = [(row.result_id, row.case_key) for row in reader.results(info.run)]
+    assert (info.status, info.finished, info.planned) == ("complete", 11, 11)
+    assert after[: len(before)] == before
+    assert len({key for _, key in after}) == len(after)
+    assert "making candidates ready" not in resumed.out, "what was made ready is known from the store"
+
+
+def test_an_interrupted_search_ends_in_order_and_goes_on(tmp_path: Path) -> None:
+    with start(tmp_path, "run", *DEVICE, *QUICK, "search.budget_s=4", "++backends.fake.options.look_s=0.02") as child:
+        assert child.stdout is not None
+        assert any("round 2 of" in line for line in child.stdout)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (130, "")
+    assert "interrupted: SIGINT received, 6 cases left" in out
+    resumed = roofbench(tmp_path, "run", "resume=latest")
+    assert resumed.status == 0, resumed.err
+    assert "round 1 of" not in resumed.out
+    assert "round 2 of" in resumed.out
+    assert roofbench(tmp_path, "run", "resume=latest").status == 2
+
+
+def test_max_time_ends_a_search_politely(tmp_path: Path) -> None:
+    said = run(tmp_path, "search.budget_s=30", "max_time_s=1")
+    assert said.status == 0, said.err
+    assert "max_time_s=1 reached, 6 cases left" in said.out
+
+
+def test_a_plan_tells_the_budget_and_counts_what_the_run_will_store(tmp_path: Path) -> None:
+    said = roofbench(tmp_path, "plan", *DEVICE)
+    assert said.status == 0, said.err
+    lines = said.out.splitlines()
+    (search,) = [line for line in lines if line.startswith("search ")]
+    assert "gemm bf16 library" in search
+    assert "10 s for the best of " in search
+    assert "then 3 measured cold/sustained/device and cold/burst/device" in search
+    assert lines[-1].startswith("11 cases on fake Simulated Accelerator")
+    as_json = json.loads(roofbench(tmp_path, "plan", *DEVICE, "--json").out)
+    assert [row["job"] for row in as_json] == ["calibration"] * CALIBRATION + ["gemm"]
+    assert (as_json[-1]["case_key"], as_json[-1]["search"]["budget_s"], as_json[-1]["format"]) == (None, 10.0, "bf16")
+    assert as_json[-1]["predicted_s"] > 15
+
+
+REFUSED = [
+    ("search.step=4", "search.step=4 is not between 16 and "),
+    ("search.m=512", "search.m=512 is below search.step=1024: no size is left"),
+    ("search.budget_s=0", "search.budget_s=0.0 is not between 0.001 and 86400"),
+    ("search.finalists=0", "search.finalists=0 is not between 1 and 64"),
+    ("search.step=16", "search.step=16 makes 1342177280 shapes, above 1000000; take a larger step"),
+    ("search.stpe=512", "unknown key 'search.stpe'; did you mean 'step'?"),
+    (
+        "backends.fake.options.device={memory_bytes:200000000}",
+        "no shape of search.step=1024 fits in the memory of fake device 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("override", "message"), REFUSED, ids=[override for override, _ in REFUSED])
+def test_bad_settings_are_one_line_and_create_nothing(
+    override: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    added = "++" if "options" in override else ""
+    assert cli.main(["run", *DEVICE, f"{added}{override}"]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"roofbench: {message}")
+    assert said.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_setting_without_a_search_says_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "search.step=512"]) == 2
+    assert capsys.readouterr().err == (
+        "roofbench: search.KEY is set but the run has no search; add experiment=peak, which has one\n"
+    )
