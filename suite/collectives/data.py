@@ -1,0 +1,135 @@
+"""What every rank puts in, and what every rank must get out, for any slice of a message and by arithmetic alone.
+
+A value depends on seed, rank and index only: no rank needs another's data to know what it must receive, and a check can look at
+some slices of a message that does not fit anywhere twice.
+
+    integers  whole numbers whose sums are exact in the format whatever the order of adding: the result must be equal.  What
+              loses a rank, counts one twice, mixes up two or leaves old data cannot hide in rounding
+    random    normal numbers, rounded to the format: the result must be as near as ``tolerance`` says
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suite.collectives.message import Message
+from suite.collectives.names import Op
+from suite.collectives.number_format import NumberFormat, Values, number_format, rounded
+from suite.collectives.part import Part
+
+Kind = Literal["integers", "random"]
+_Words = NDArray[np.uint64]
+# The finaliser of splitmix64 (Steele, Lea and Flood, 2014): every bit of the input moves every bit of the output.
+_ODD, _MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+class Inputs(NamedTuple):
+    """The data of one run of a message; another ``seed`` is other data in the same buffers."""
+
+    message: Message
+    kind: Kind
+    seed: int
+
+    def sent(self, rank: int, part: Part) -> Values:
+        """What ``rank`` sends in ``part`` of its send buffer."""
+        draw = _integers if self.kind == "integers" else _random
+        return draw(number_format(self.message.format), self.message.ranks, _words(self.seed, rank, part), rank, part)
+
+    def received(self, rank: int, part: Part, root: int = 0) -> Values:
+        """What ``rank`` must find in ``part`` of its receive buffer; sums are in float64, unrounded.
+
+        Of ``reduce`` and ``gather`` only the root receives, of ``scatter`` and ``broadcast`` only the root sends; a
+        ``send_recv`` comes from the rank before.
+        """
+        return _RECEIVED[self.message.op](self, rank, part, root)
+
+
+def sampled(elements: int, count: int, length: int, seed: int) -> tuple[Part, ...]:
+    """Slices to check: the first and the last ``length`` elements and ``count`` between, everything where that is not more."""
+    if elements <= length * (count + 2):
+        return (Part(0, elements),)
+    starts = np.random.default_rng(seed).integers(length, elements - 2 * length, count, endpoint=True)
+    return tuple(Part(int(start), length) for start in sorted({0, *map(int, starts), elements - length}))
+
+
+def _words(seed: int, rank: int, part: Part) -> _Words:
+    """64 random bits an element."""
+    key = _mixed(_mixed(np.array([seed % 2**64], np.uint64)) ^ np.uint64(rank))
+    return _mixed(key + _ODD * np.arange(part.start, part.stop, dtype=np.uint64))
+
+
+def _mixed(words: _Words) -> _Words:
+    words = (words ^ (words >> np.uint64(30))) * _MIX_A
+    words = (words ^ (words >> np.uint64(27))) * _MIX_B
+    return words ^ (words >> np.uint64(31))
+
+
+def _integers(fmt: NumberFormat, ranks: int, words: _Words, rank: int, part: Part) -> Values:
+    """No zeros, and no larger than keeps the sum of everybody's exact.
+
+    Where ranks outnumber what the format holds, they take turns: one in ``period`` elements is a rank's, the others are 0.
+    """
+    bound = max(1, min(fmt.exact_integers // ranks, 2**20))
+    magnitudes = 1 + (words >> np.uint64(1)) % np.uint64(bound)
+    values = np.where(words & np.uint64(1), 1.0, -1.0) * magnitudes.astype(np.float64)
+    period = -(-ranks // fmt.exact_integers)
+    return np.where(np.arange(part.start, part.stop) % period == rank % period, values, 0.0)
+
+
+def _random(fmt: NumberFormat, ranks: int, words: _Words, rank: int, part: Part) -> Values:
+    """Standard normal by Box and Muller; of integer formats uniform over what keeps sums within."""
+    if not fmt.significand_bits:
+        return _integers(fmt, ranks, words, rank, part)
+    high, low = (words >> np.uint64(32)).astype(np.float64), (words & np.uint64(0xFFFFFFFF)).astype(np.float64)
+    radius = np.sqrt(-2 * np.log((high + 1) / 2**32))
+    return rounded(radius * np.cos(2 * np.pi * low / 2**32), fmt)
+
+
+def _sum(inputs: Inputs, part: Part) -> Values:
+    total = np.zeros(part.elements)
+    for rank in range(inputs.message.ranks):
+        total += inputs.sent(rank, part)
+    return total
+
+
+def _concatenated(inputs: Inputs, part: Part, from_rank: Callable[[int, Part], Values]) -> Values:
+    """``part`` of a buffer that holds one equal block a rank; ``from_rank`` gives a piece of a rank's block."""
+    block = inputs.message.receive_elements // inputs.message.ranks
+    pieces: list[Values] = []
+    for rank in range(part.start // block, -(-part.stop // block)):
+        start, stop = max(part.start, rank * block), min(part.stop, (rank + 1) * block)
+        pieces.append(from_rank(rank, Part(start - rank * block, stop - start)))
+    return np.concatenate(pieces) if pieces else np.zeros(0)
+
+
+def _shifted(part: Part, by: int) -> Part:
+    return Part(part.start + by, part.elements)
+
+
+def _gathered(inputs: Inputs, rank: int, part: Part, root: int) -> Values:
+    return _concatenated(inputs, part, inputs.sent)
+
+
+def _exchanged(inputs: Inputs, rank: int, part: Part, root: int) -> Values:
+    mine = rank * (inputs.message.send_elements // inputs.message.ranks)
+    return _concatenated(inputs, part, lambda source, piece: inputs.sent(source, _shifted(piece, mine)))
+
+
+_RECEIVED: dict[Op, Callable[[Inputs, int, Part, int], Values]] = {
+    Op.ALL_REDUCE: lambda inputs, rank, part, root: _sum(inputs, part),
+    Op.REDUCE: lambda inputs, rank, part, root: _sum(inputs, part),
+    Op.REDUCE_SCATTER: lambda inputs, rank, part, root: _sum(inputs, _shifted(part, rank * inputs.message.receive_elements)),
+    Op.ALL_GATHER: _gathered,
+    Op.GATHER: _gathered,
+    Op.ALL_TO_ALL: _exchanged,
+    Op.BROADCAST: lambda inputs, rank, part, root: inputs.sent(root, part),
+    Op.SCATTER: lambda inputs, rank, part, root: inputs.sent(root, _shifted(part, rank * inputs.message.receive_elements)),
+    Op.SEND_RECV: lambda inputs, rank, part, root: inputs.sent((rank - 1) % inputs.message.ranks, part),
+}
+
+
+def wrong_elements(found: Sequence[float] | Values, expected: Values) -> int:
+    """How many elements differ; NaN differs from everything."""
+    return int(np.count_nonzero(~(np.asarray(found, np.float64) == expected)))

@@ -1,0 +1,88 @@
+"""What a message of an operation is on each rank: elements sent, received, and the memory that takes.
+
+``message_bytes`` is the larger of what a rank sends and receives, as nccl-tests count it.  A size that does not divide by
+ranks and element is rounded down to one that does, at least one element a rank: the message has the rounded size, never the
+asked one.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from suite.collectives.names import Op
+from suite.collectives.number_format import number_format
+from suite.errors import UsageError
+
+SMALLEST_BYTES = 8
+LARGEST_BYTES = 8 * 2**30
+_BY_RANK = (Op.ALL_GATHER, Op.REDUCE_SCATTER, Op.ALL_TO_ALL, Op.GATHER, Op.SCATTER)
+_GATHERING, _SCATTERING = (Op.ALL_GATHER, Op.GATHER), (Op.REDUCE_SCATTER, Op.SCATTER)
+# The result shares memory with what is sent; all_to_all and send_recv have no such form in torch.distributed and XLA.
+_IN_PLACE = (Op.ALL_REDUCE, Op.ALL_GATHER, Op.REDUCE_SCATTER, Op.BROADCAST, Op.REDUCE)
+
+
+class Message(NamedTuple):
+    """Elements of one rank's buffers."""
+
+    op: Op
+    format: str
+    ranks: int
+    send_elements: int
+    receive_elements: int
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return number_format(self.format).itemsize
+
+    @property
+    def message_bytes(self) -> int:
+        """The larger of sent and received."""
+        return max(self.send_elements, self.receive_elements) * self.itemsize
+
+    def buffer_bytes(self, in_place: bool) -> int:
+        """Device memory of one rank's buffers: the larger one alone in place, else both."""
+        return self.message_bytes if in_place else (self.send_elements + self.receive_elements) * self.itemsize
+
+
+def message(op: Op, fmt: str, ranks: int, message_bytes: int) -> Message:
+    """The message nearest below ``message_bytes``; raises ``UsageError`` for under 2 ranks or under one byte."""
+    if ranks < 2:
+        raise UsageError(f"{op} over {ranks} rank moves nothing; take at least 2 ranks")
+    if message_bytes < 1:
+        raise UsageError(f"a message of {message_bytes} bytes; take 1 or more, {SMALLEST_BYTES} to {LARGEST_BYTES} usually")
+    shares = ranks if op in _BY_RANK else 1
+    elements = max(1, message_bytes // (number_format(fmt).itemsize * shares))
+    sends = elements if op in _GATHERING else elements * shares
+    receives = elements if op in _SCATTERING else elements * shares
+    return Message(op, fmt, ranks, sends, receives)
+
+
+def messages(op: Op, fmt: str, ranks: int, sizes: Sequence[int]) -> tuple[Message, ...]:
+    """One message a size, less those that round to the same."""
+    return tuple(dict.fromkeys(message(op, fmt, ranks, size) for size in sizes))
+
+
+def sizes(smallest_bytes: int = SMALLEST_BYTES, largest_bytes: int = LARGEST_BYTES, factor: int = 2) -> tuple[int, ...]:
+    """Message bytes from the smallest by powers of ``factor`` up to the largest; raises ``UsageError`` where there are none."""
+    if smallest_bytes < 1 or factor < 2 or largest_bytes < smallest_bytes:
+        raise UsageError(
+            f"no sizes from {smallest_bytes} to {largest_bytes} bytes by a factor of {factor}; "
+            "take a smallest of at least 1, a largest of at least that, and a factor of at least 2"
+        )
+    found = [smallest_bytes]
+    while found[-1] * factor <= largest_bytes:
+        found.append(found[-1] * factor)
+    return tuple(found)
+
+
+def has_in_place(op: Op) -> bool:
+    """Whether the operation can put its result where its data was."""
+    return op in _IN_PLACE
+
+
+def reduced_flops(op: Op, ranks: int, elements: int) -> int:
+    """Additions of one rank where the work is shared evenly: (n-1)/n a result element, none where nothing is added.
+
+    ``elements`` are the larger of those sent and received.
+    """
+    return elements * (ranks - 1) // ranks if op in (Op.ALL_REDUCE, Op.REDUCE_SCATTER, Op.REDUCE) else 0

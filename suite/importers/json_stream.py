@@ -1,0 +1,66 @@
+"""JSON as tools leave it: several documents one after the other, lines of other programs between, an end that never came."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+_DECODER = json.JSONDecoder()
+_CLOSERS = {"{": "}", "[": "]"}
+_START = re.compile(r"[\s,]*(?P<bracket>[\[{])?")
+
+
+class Document(NamedTuple):
+    """One value of a text; ``closed`` is false where its end is missing and what was whole of it is kept."""
+
+    value: Any
+    closed: bool
+
+
+def documents(text: str) -> Iterator[Document]:
+    """Every object and list that begins a line, in order, and everything else passed over."""
+    position = 0
+    while position < len(text):
+        start = _START.match(text, position)
+        if start is None or not start["bracket"]:
+            position = _line_end(text, start.end() if start else position)
+            continue
+        position = start.end() - 1
+        try:
+            value, position = _DECODER.raw_decode(text, position)
+        except json.JSONDecodeError as error:
+            if "\n" not in text[error.pos :].strip():  # it is the end that is wrong: the text is cut
+                kept = _whole_part(text[position:])
+                if kept is not None:
+                    yield Document(kept, closed=False)
+                return
+            position = _line_end(text, position)
+        else:
+            yield Document(value, closed=True)
+
+
+def _line_end(text: str, position: int) -> int:
+    found = text.find("\n", position)
+    return len(text) if found < 0 else found + 1
+
+
+def _whole_part(text: str) -> Any:
+    """A value whose end is missing, closed after the last part of it that is whole; ``None`` where nothing is."""
+    closers: list[str] = []
+    cut, inside, escaped = "", False, False
+    for index, character in enumerate(text):
+        if inside:
+            inside, escaped = escaped or character != '"', character == "\\" and not escaped
+        elif character == '"':
+            inside = True
+        elif character in _CLOSERS:
+            closers.append(_CLOSERS[character])
+        elif closers and character == closers[-1]:
+            closers.pop()
+            cut = text[: index + 1] + "".join(reversed(closers))
+        elif character == ",":
+            cut = text[:index] + "".join(reversed(closers))
+    try:
+        return json.loads(cut)
+    except json.JSONDecodeError:
+        return None

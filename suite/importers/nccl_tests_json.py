@@ -1,0 +1,140 @@
+"""The JSON that nccl-tests write with ``-J`` (file version 3), and rccl-tests after them.
+
+The writer streams, so that a killed run leaves a document without an end.  Truth values are the strings ``true`` and ``false``,
+the root is padded, ``errors`` of a clean run is one empty string, and ``nwrong`` is null where nothing was checked.  Of each
+process only the first device is listed.  The environment that it also holds is not read: it may have secrets.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from suite.collectives.names import Op, op_of
+from suite.collectives.number_format import format_of_tests
+from suite.collectives.version import NcclVersion
+from suite.importers.json_stream import Document
+from suite.importers.rows import Checked, CollectiveLog, CollectiveRow, Device, IterationTimes, LogStatus
+
+US, GB, PERCENT = 1e-6, 1e9, 1e-2
+
+
+def is_nccl_tests_json(value: Any) -> bool:
+    """Whether a document is one of these."""
+    return isinstance(value, dict) and "version" in value and "args" in value
+
+
+def read_nccl_tests_json(document: Document) -> CollectiveLog:
+    """One run; rows without a timing are those that were running when it ended."""
+    value: Mapping[str, Any] = document.value
+    config = value.get("config") or {}
+    results = [result for result in value.get("results") or [] if isinstance(result, dict)]
+    devices = tuple(_devices(config))
+    ranks = _ranks(config, devices)
+    op = _op(value, results)
+    rows = tuple(row for result in results for row in _rows(result, op, ranks))
+    average = _number((value.get("average_bus_bandwidth") or {}).get("bandwidth"))
+    log = CollectiveLog(
+        tool="nccl-tests",
+        library_version=str(NcclVersion.of_code(value["nccl_version"])) if "nccl_version" in value else None,
+        op=op,
+        op_source=None if op is None else "program",
+        ranks=ranks,
+        ranks_source=None if ranks is None else "device list",
+        parameters={name: each for name, each in config.items() if isinstance(each, int | str)},
+        devices=devices,
+        rows=rows,
+        average_busbw_bytes_s=None if average is None else average * GB,
+        out_of_bounds=(value.get("out_of_bounds") or {}).get("count"),
+        status=_status(document, rows),
+    )
+    return replace(log, warnings=tuple(_warnings(document, results, log)))
+
+
+def _status(document: Document, rows: tuple[CollectiveRow, ...]) -> LogStatus:
+    if not document.closed or "end_time" not in document.value:
+        return LogStatus.ABORTED
+    return LogStatus.COMPLETE if rows else LogStatus.EMPTY
+
+
+def _op(value: Mapping[str, Any], results: list[dict[str, Any]]) -> Op | None:
+    named = [str(result["experiment_name"]) for result in results if "experiment_name" in result]
+    program = named[0] if named else str((value.get("args") or [""])[0]).rsplit("/", 1)[-1]
+    return op_of(program)
+
+
+def _devices(config: Mapping[str, Any]) -> Iterator[Device]:
+    names = ("rank", "group", "pid", "hostname", "device", "device_hex", "device_info")
+    for each in config.get("devices") or []:
+        if all(name in each for name in names):
+            yield Device(*(each[name] for name in names))
+
+
+def _ranks(config: Mapping[str, Any], devices: tuple[Device, ...]) -> int | None:
+    """The first rank of the last process, and as many as a process has."""
+    if not devices:
+        return None
+    return int(max(device.rank for device in devices) + config.get("nthreads", 1) * config.get("ngpus", 1))
+
+
+def _rows(result: Mapping[str, Any], op: Op | None, ranks: int | None) -> Iterator[CollectiveRow]:
+    for key, in_place in (("out_of_place", False), ("in_place", True)):
+        half = result.get(key)
+        if isinstance(half, dict) and "nwrong" in half:  # the last that is written of a half: without it the text is cut there
+            yield _row(result, half, result.get(f"{key}_per_iter"), in_place, op, ranks)
+
+
+def _row(
+    result: Mapping[str, Any], half: Mapping[str, Any], single: Any, in_place: bool, op: Op | None, ranks: int | None
+) -> CollectiveRow:
+    time, wrong = _number(half.get("time", half.get("cpu_time"))), _number(half.get("nwrong"))
+    algbw, busbw = _number(half.get("alg_bw")), _number(half["bus_bw"])
+    no_bandwidth = ranks == 1 or not result["size"]
+    return CollectiveRow(
+        op=op,
+        format=format_of_tests(str(result["type"])),
+        size_bytes=int(result["size"]),
+        count=int(result["count"]),
+        redop=str(result["redop"]),
+        root=int(result["root"]),
+        in_place=in_place,
+        ranks=ranks,
+        time_s=None if time is None else time * US,
+        algbw_bytes_s=None if algbw is None or no_bandwidth else algbw * GB,
+        busbw_bytes_s=None if busbw is None or no_bandwidth else busbw * GB,
+        wrong=None if wrong is None else int(wrong),
+        checked=Checked.UNCHECKED if wrong is None else Checked.BAD if wrong else Checked.GOOD,
+        iterations=_iterations(single),
+        extra=(("time", "cputime"),) if "cpu_time" in half else (),
+    )
+
+
+def _iterations(single: Any) -> IterationTimes | None:
+    if not isinstance(single, dict):
+        return None
+    found = [_number(single.get(name)) for name in ("min_us", "max_us", "p99_us", "cv_pct")]
+    least, most, p99, cv = found
+    if least is None or most is None or p99 is None or cv is None:
+        return None
+    return IterationTimes(least * US, most * US, p99 * US, cv * PERCENT)
+
+
+def _number(value: Any) -> float | None:
+    """Numbers; what is not a number is written as the string ``nan``."""
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _warnings(document: Document, results: list[dict[str, Any]], log: CollectiveLog) -> Iterator[str]:
+    untimed = sum("in_place" not in result and "out_of_place" not in result for result in results)
+    if log.status is LogStatus.ABORTED:
+        yield f"the document has no end: the run was killed{f', {untimed} size without a timing dropped' if untimed else ''}"
+    if log.ranks == 1 and log.rows:
+        yield "a single rank: nothing crossed a link, so that no row has a bandwidth"
+    bad = sum(row.checked is Checked.BAD for row in log.rows)
+    unchecked = sum(row.checked is Checked.UNCHECKED for row in log.rows)
+    if bad or log.out_of_bounds:
+        yield f"wrong results: {bad} of {len(log.rows)} rows, {log.out_of_bounds or 0} values out of bounds"
+    if unchecked:
+        yield f"{unchecked} of {len(log.rows)} rows were not checked"
+    for error in document.value.get("errors") or []:
+        if error:
+            yield f"the tool reports: {error}"

@@ -1,0 +1,132 @@
+"""Logs that are cut, interleaved, doubled or tagged give what is there, and never a row that was not."""
+
+from itertools import chain
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from suite.errors import UsageError
+from suite.importers.nccl_tests_text import read_nccl_tests
+from suite.importers.read import read_collectives
+from suite.importers.rows import CollectiveRow, LogStatus
+from tests.importers.fixtures import text
+
+GOOD = text("nccl/all_reduce_8xGH200_good.log")
+WIDE = text("constructed/nccl_tests_per_iteration_columns.log")
+OLD = text("nccl/reduce_8xA100_redop_and_root.log")
+HEADERLESS = text("nccl/step_bytes_tail_headerless.log")
+INFO = "node01:4100:4100 [0] NCCL INFO AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0}"
+
+
+def numbers(rows: tuple[CollectiveRow, ...]) -> list[tuple[object, ...]]:
+    """A row less what the whole table says of it."""
+    return [(row.size_bytes, row.in_place, row.time_s, row.wrong, row.error_delta, row.iterations) for row in rows]
+
+
+def rows_of(damaged: str) -> list[tuple[object, ...]]:
+    return numbers(tuple(chain.from_iterable(log.rows for log in read_nccl_tests(damaged))))
+
+
+@pytest.mark.parametrize("whole", [GOOD, WIDE, OLD, HEADERLESS], ids=["good", "wide", "old", "headerless"])
+@given(share=st.floats(0, 1))
+@settings(deadline=None, max_examples=40)
+def test_a_text_cut_anywhere_gives_the_rows_before_the_cut(whole: str, share: float) -> None:
+    cut = whole[: int(share * len(whole))]
+    assert rows_of(cut) == rows_of(whole)[: 2 * sum(line in whole.splitlines() and is_row(line) for line in cut.splitlines())]
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_last_cell_that_lost_its_end_is_no_cell(lost: int) -> None:
+    """Cut there, 0.70 % would read as 0.7 %, 0.00 % or none, and 1234 wrong elements as 123."""
+    lines = WIDE.splitlines(keepends=True)
+    rows = [index for index, line in enumerate(lines) if is_row(line)]
+    whole = "".join(lines[: rows[-1] + 1])
+    assert len(rows_of(whole)) == 8
+    assert rows_of(whole[: -1 - lost]) == rows_of(whole)[:6]
+    wrong = "".join(HEADERLESS.splitlines(keepends=True)[:2]).removesuffix("   0\n") + "1234\n"
+    assert [row[3] for row in rows_of(wrong)] == [0, 0, 0, 1234]
+    assert rows_of(wrong[: -1 - lost]) == rows_of(wrong)[:2]
+
+
+def is_row(line: str) -> bool:
+    return len(line.split()) > 11 and line.split()[0].isdigit()
+
+
+@given(at=st.lists(st.integers(0, len(GOOD) - 1), max_size=6))
+@settings(deadline=None, max_examples=40)
+def test_messages_between_lines_change_nothing(at: list[int]) -> None:
+    lines = GOOD.splitlines(keepends=True)
+    for index in sorted((position % len(lines) for position in at), reverse=True):
+        lines.insert(index, INFO + "\n")
+    assert rows_of("".join(lines)) == rows_of(GOOD)
+
+
+@pytest.mark.parametrize("column", [59, 66, 72, 84, 100])
+def test_a_row_that_messages_run_into_is_put_together_again(column: int) -> None:
+    lines = GOOD.splitlines(keepends=True)
+    at = next(index for index, line in enumerate(lines) if line.split()[0] == "1048576")
+    cut = max(index for index in range(column) if lines[at][index] == " ")
+    lines[at : at + 1] = [lines[at][:cut] + INFO + "\n", INFO + "\n", lines[at][cut:]]
+    (log,) = read_nccl_tests("".join(lines))
+    assert numbers(log.rows) == rows_of(GOOD)
+    assert "1 row split by messages, put together again" in log.warnings
+    assert log.status is LogStatus.COMPLETE
+
+
+def test_the_parts_of_rows_in_a_debug_log_are_not_rows() -> None:
+    (log,) = read_nccl_tests(text("tuning/tuning_2.21_splits_table_row.log"))
+    assert (log.rows, log.status) == ((), LogStatus.EMPTY)
+    assert "2 rows cut, dropped" in log.warnings
+
+
+def test_a_text_that_stands_there_twice_is_one_run() -> None:
+    (log,) = read_nccl_tests(GOOD + GOOD)
+    assert len(log.rows) == 50
+    assert log.warnings[-1] == "the same run stands in the text twice"
+
+
+def test_two_runs_one_after_the_other_are_two() -> None:
+    first, second = read_nccl_tests(GOOD + text("rccl/all_reduce_R9700_two_nodes.log"))
+    assert (first.ranks, second.ranks) == (8, 2)
+    assert (first.status, second.status) == (LogStatus.COMPLETE, LogStatus.COMPLETE)
+
+
+@pytest.mark.parametrize("tag", ["[1,0]<stdout>:", "[0] ", "0: "])
+def test_a_launchers_tags_are_taken_off(tag: str) -> None:
+    tagged = "".join(tag + line for line in GOOD.splitlines(keepends=True))
+    assert rows_of(tagged) == rows_of(GOOD)
+
+
+def test_tables_of_several_processes_are_several_runs() -> None:
+    own = GOOD.splitlines(keepends=True)
+    other = [line.replace("  170.3 ", "  170.4 ") for line in own]
+    both = "".join(
+        chain.from_iterable(zip((f"[1,0]<stdout>:{a}" for a in own), (f"[1,1]<stdout>:{b}" for b in other), strict=True))
+    )
+    logs = read_nccl_tests(both)
+    assert [len(log.rows) for log in logs] == [50, 50]
+    assert all("several processes print tables" in log.warnings[-1] for log in logs)
+
+
+def test_a_line_printed_twice_is_one_row() -> None:
+    line = next(each for each in GOOD.splitlines(keepends=True) if each.split()[0] == "1048576")
+    (log,) = read_nccl_tests(GOOD.replace(line, line + line))
+    assert len(log.rows) == 50
+    assert "1 row printed twice, kept once" in log.warnings
+
+
+def test_wrong_results_are_wrong() -> None:
+    line = next(each for each in GOOD.splitlines(keepends=True) if each.split()[0] == "1048576")
+    head, tail = line.rstrip().rsplit("0", 1)
+    (log,) = read_nccl_tests(GOOD.replace(line, f"{head}7{tail}\n").replace("values : 0 OK", "values : 1 FAILED"))
+    assert [row.wrong for row in log.rows if row.size_bytes == 1048576] == [0, 7]
+    assert "wrong results: 1 of 50 rows, 1 values out of bounds" in log.warnings
+
+
+@given(st.text())
+@settings(deadline=None, max_examples=40)
+def test_any_text_is_read_or_refused_in_words(anything: str) -> None:
+    if not read_nccl_tests(anything) and not anything.lstrip().startswith(("{", "[")):
+        with pytest.raises(UsageError, match="holds no run of nccl-tests"):
+            read_collectives(anything, "a.log")
