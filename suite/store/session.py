@@ -12,7 +12,7 @@ from suite.errors import RoofbenchError, StoreUnusable, StoreWriteFailed
 from suite.store import sqlite
 from suite.store.files import shown
 
-FIRST_BYTES = b"SQLite format 3\0"  # of every database file; one that was emptied in place has lost them
+LEAST_BYTES = 512  # the smallest page: a file that was emptied in place has fewer
 
 
 class Session:
@@ -58,9 +58,10 @@ class Session:
             )
 
     def _is_there(self) -> bool:
+        # Never by opening the file: closing it again would drop every lock that SQLite holds on it in this process (POSIX), and
+        # whoever closes the store next would take itself for the last one and delete the log that is being written.
         try:
-            with self.path.open("rb", buffering=0) as file:
-                begins = file.read(len(FIRST_BYTES))
-                return begins == FIRST_BYTES and os.path.samestat(self._file, os.fstat(file.fileno()))
+            found = self.path.stat()
         except OSError:
             return False
+        return os.path.samestat(self._file, found) and found.st_size >= LEAST_BYTES

@@ -1,5 +1,6 @@
 """Several processes on one store: side by side, killed at any moment, and taking over from each other."""
 
+import os
 import random
 import signal
 import socket
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,37 @@ def test_two_processes_write_one_store_and_lose_nothing(path: Path) -> None:
     assert len(reader.results()) == 2 * COUNT
     assert maintain.check(str(path)) == []
     assert [entry.name for entry in path.parent.iterdir()] == ["store.db"]
+
+
+def lock_on(path: Path) -> bool:
+    """Whether this process holds a POSIX lock on the file, as the kernel tells it."""
+    inode = f":{path.stat().st_ino} "
+    return any(f" {os.getpid()} " in line and inode in line for line in Path("/proc/locks").read_text().splitlines())
+
+
+@pytest.mark.parametrize("other", ["run", "check", "vacuum"])
+def test_whoever_closes_the_store_beside_a_run_leaves_its_log_alone(path: Path, other: str) -> None:
+    """A process that took itself for the last one would fold in and delete the log that the run goes on writing to."""
+    with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
+        for number in range(3):
+            run.record(material.record(material.planned(material.case(number))))
+            assert lock_on(path)
+            if other == "run":
+                process = child(path, "new", 1, 40 + number)
+                process.communicate()
+                assert process.returncode == 0
+            else:
+                command = [sys.executable, "-m", "suite.cli", "store", other, "--store", str(path)]
+                subprocess.run(command, capture_output=True, check=False)
+            assert Path(f"{path}-wal").exists()
+        copy = path.with_name("killed.db")  # what another process finds where this one is killed now
+        with closing(sqlite3.connect(path)) as seen, closing(sqlite3.connect(copy)) as target:
+            seen.backup(target)
+        run.finish("complete")
+    for each in (copy, path):
+        with Reader.open(str(each)) as reader:
+            assert len(reader.results(run.run)) == 3
+        assert maintain.check(str(path)) == []
 
 
 def test_a_writer_killed_at_random_moments_loses_nothing_and_doubles_nothing(path: Path) -> None:
