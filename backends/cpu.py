@@ -1,5 +1,6 @@
 """The CPU backend: torch on the processors that this process may use."""
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.util import find_spec
@@ -12,7 +13,7 @@ from backends.options import read_options
 from backends.telemetry.host import cpu_telemetry
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
 from suite.case import Case
-from suite.errors import DeviceNotFound
+from suite.errors import DeviceNotFound, UsageError
 from suite.measure.regimes import UNKNOWN_LLC_BYTES
 from suite.outcome import Evidence
 
@@ -43,6 +44,7 @@ class CpuBackend:
             raise DeviceNotFound("backend cpu needs torch, which is not installed; pip install 'roofbench[cpu]'")
         self._cpu = cpuinfo.processors()
         self._threads: int = self._options["threads"] or self._cpu.cores
+        _refuse_fewer(self._threads, os.environ.get("OMP_THREAD_LIMIT", ""))
         self._target: Target | None = None
 
     def devices(self) -> Sequence[DeviceInfo]:
@@ -153,3 +155,12 @@ class CpuBackend:
     def _selected(self) -> "Target":
         assert self._target is not None, "select a device first"
         return self._target
+
+
+def _refuse_fewer(threads: int, limit: str) -> None:
+    """OpenMP starts fewer threads than torch asks for under this limit, torch is not told, and its products have holes."""
+    if limit.isdecimal() and int(limit) < threads:
+        raise UsageError(
+            f"OMP_THREAD_LIMIT={limit} allows fewer threads than the {threads} that backend cpu uses; unset it, or set "
+            f"backends.cpu.options.threads={limit}"
+        )

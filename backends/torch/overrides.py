@@ -18,6 +18,7 @@ class Asked(NamedTuple):
     format: str
     emulation: str
     tunable_op: bool
+    backend: str
 
 
 class Override(NamedTuple):
@@ -68,6 +69,14 @@ OVERRIDES = (
         lambda value, asked: value == "1" and asked.tunable_op,
         "has TunableOp write down products instead of tuning them",
     ),
+    *(
+        Override(
+            variable,
+            lambda value, asked: (asked.backend, asked.format) == ("cpu", "fp32") and value.upper() not in ("", "STRICT"),
+            "lets oneDNN compute fp32 with fewer bits",
+        )
+        for variable in ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")
+    ),
 )
 
 
@@ -76,7 +85,8 @@ def overridden(case: Case, variables: Mapping[str, str] = os.environ) -> str | N
     if case.workload.job != "gemm":
         return None
     switches = dict(case.switches)
-    asked = Asked(case.workload.format, str(switches.get("emulation", NATIVE)), bool(switches.get("tunable_op", False)))
+    emulation, tunable_op = str(switches.get("emulation", NATIVE)), bool(switches.get("tunable_op", False))
+    asked = Asked(case.workload.format, emulation, tunable_op, case.backend)
     for variable, contradicts, effect in OVERRIDES:
         value = variables.get(variable)
         if value is not None and contradicts(value, asked):

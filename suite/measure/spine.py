@@ -5,6 +5,7 @@ measure   settle -> sample, under the stopping rule, telemetry beside
 finish    check after timing, on data the kernel has not seen, through the path that was timed
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -199,15 +200,16 @@ class Trial:
         )
 
     def _interval_s(self) -> Interval | None:
-        """Interval of one launch's median, seconds: the stopping rule's, where one decided."""
+        """Interval of one launch's median, seconds: the stopping rule's, where one decided.  No duration is below zero."""
         sampler = self._ready_sampler()
-        if self._rule is not None:
-            return self._rule.interval.per_launch(sampler.launches) if self._rule.interval else None
+        of_samples = self._rule.interval if self._rule is not None else self._interval_of_batches(sampler.resolution_s)
+        return of_samples.within(0.0, math.inf).per_launch(sampler.launches) if of_samples else None
+
+    def _interval_of_batches(self, resolution_s: float) -> Interval | None:
         batches = [[duration * NS for duration in batch] for batch in self._collected.batches if batch]
         if len(batches) > 1:
-            return batch_interval(batches, sampler.resolution_s).per_launch(sampler.launches)
-        several = bool(batches) and len(batches[0]) > 1
-        return median_interval(batches[0], sampler.resolution_s).per_launch(sampler.launches) if several else None
+            return batch_interval(batches, resolution_s)
+        return median_interval(batches[0], resolution_s) if batches and len(batches[0]) > 1 else None
 
     def _converged(self, interval: Interval | None) -> bool:
         if self._rule is not None:

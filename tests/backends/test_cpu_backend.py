@@ -56,6 +56,14 @@ def test_options_are_checked(options: dict[str, Any], words: str) -> None:
         CpuBackend(options)
 
 
+def test_fewer_openmp_threads_than_are_measured_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torch goes on splitting a product among threads that were never started, and leaves parts of it unwritten."""
+    monkeypatch.setenv("OMP_THREAD_LIMIT", "1")
+    with pytest.raises(UsageError, match=r"OMP_THREAD_LIMIT=1 allows fewer threads than the 2 .*options.threads=1"):
+        CpuBackend({"threads": 2})
+    assert CpuBackend({"threads": 1}).devices()
+
+
 def test_there_is_one_cpu() -> None:
     with pytest.raises(DeviceNotFound, match="not 1"):
         CpuBackend().select(1)

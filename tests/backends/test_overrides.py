@@ -45,6 +45,15 @@ def test_a_variable_refuses_what_it_changes_and_nothing_else(variable, value, re
         assert overridden(case(format_name, **switches), {variable: value}) is None, (format_name, switches)
 
 
+@pytest.mark.parametrize("variable", ["ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE"])
+def test_a_looser_mode_of_onednn_refuses_fp32_on_a_cpu_and_nothing_else(variable) -> None:
+    fp32, bf16 = (gemm_case(name, 64, 64, 64, backend="cpu") for name in ("fp32", "bf16"))
+    assert overridden(fp32, {variable: "BF16"}) == f"{variable}=BF16 lets oneDNN compute fp32 with fewer bits; unset it"
+    assert overridden(fp32, {variable: "strict"}) is None
+    assert overridden(bf16, {variable: "BF16"}) is None
+    assert overridden(case("fp32"), {variable: "BF16"}) is None  # of a GPU
+
+
 def test_a_clean_environment_refuses_nothing() -> None:
     assert all(overridden(case(name), {"PATH": "/bin", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}) is None for name in EVERY_FORMAT)
 

@@ -131,6 +131,14 @@ def test_rounds_are_batches_and_give_the_interval(clock):
     assert (high - low) / 2 / 1e-3 == pytest.approx(2.776 * 0.00790569 / 5**0.5, rel=1e-3)
 
 
+def test_an_interval_of_durations_ends_at_zero(clock):
+    """Three batches far apart: by the spread of their medians it would begin below nothing."""
+    rig = Rig(clock, rounds=3)
+    apart = [1_000_000, 40_000_000, 1_100_000]
+    rig.sampler.duration_ns = lambda i: apart[rig.telemetry.windows - 1] if rig.telemetry.windows else 1_000_000
+    assert rig.run(rounds=3).interval_s[0] == 0.0
+
+
 def test_foreign_processes_mark_the_result_contended(clock):
     rig = Rig(clock)
     rig.telemetry.others = 2
