@@ -13,7 +13,7 @@ from backends.torch.gemm.error import quantisation_error
 from backends.torch.gemm.library import way_of
 from backends.torch.gemm.operands import QuantisedOperand, allocate, quantised_formats
 from backends.torch.gemm.product import Product
-from backends.torch.gemm.refusals import output_type, problem_of
+from backends.torch.gemm.refusals import output_type
 from backends.torch.gemm.sizes import Sizes
 from backends.torch.gemm.way import Task, Way
 from backends.torch.kernel import InputSet, TorchKernel
@@ -64,15 +64,16 @@ def _library_kernel(case: Case, target: Target, buffers: Buffers) -> TorchKernel
 
 
 def _triton_kernel(case: Case, target: Target, buffers: Buffers, seed: int) -> TorchKernel:
-    from backends.triton.gemm import kernel
+    from backends.triton import ladder
     from backends.triton.gemm.device import of_torch
 
     workload = case.workload
     precision = precision_of(workload.format, dict(case.switches))
     described = _description(case, target, buffers[0])
-    shared = kernel.Shared(Product(Sizes.of(workload).layout), workload.distribution, precision, described)
-    task = kernel.Task(problem_of(case), of_torch(target.device.index), [kernel.Buffers(*each) for each in buffers])
-    return kernel.prepare(task, shared, seed, tuned=case.implementation == "triton_tuned")
+    shared = ladder.Shared(Product(Sizes.of(workload).layout), workload.distribution, precision, described)
+    ready = [ladder.Buffers(*each) for each in buffers]
+    tuned = case.implementation == "triton_tuned"
+    return ladder.prepare(ladder.problem_of(case), of_torch(target.device.index), ready, shared, seed, tuned=tuned)
 
 
 _EMULATED_CALL = {"call": "cublasGemmEx", "library": "cuBLAS"}

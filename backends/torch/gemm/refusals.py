@@ -1,6 +1,6 @@
 """Why a product cannot run on a device."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -17,9 +17,6 @@ from suite.jobs.emulation import EMULATIONS
 from suite.jobs.gemm import IMPLEMENTATIONS
 from suite.jobs.gemm.formats import FORMATS as LADDER
 from suite.jobs.gemm.formats import NONE, variant_of
-
-if TYPE_CHECKING:
-    from backends.triton.gemm.problem import Problem
 
 
 def reason(case: Case, target: Target) -> str | None:
@@ -47,14 +44,6 @@ def reason(case: Case, target: Target) -> str | None:
 def output_type(workload: Workload) -> torch.dtype:
     """Of a result: scaled integers are worth real numbers."""
     return torch.bfloat16 if workload.format == "int8" and variant_of(workload).roundoff else FORMATS[workload.format].output
-
-
-def problem_of(case: Case) -> "Problem":
-    """The product as roofbench's own kernels see it."""
-    from backends.triton.gemm.problem import Problem
-
-    promoted = case.workload.format == "fp8_e4m3" and not dict(case.switches).get("fp8_fast_accum", False)
-    return Problem(case.workload.format, *Sizes.of(case.workload), promoted)
 
 
 def _unknown(kind: str, given: str, known: Any) -> str | None:
@@ -119,9 +108,6 @@ def _triton_reason(case: Case, target: Target) -> str | None:
     taken = IMPLEMENTATIONS[case.implementation]
     if case.workload.format not in taken:
         return f"implementation {case.implementation} takes {', '.join(taken)}, not {case.workload.format}"
-    scaling = dict(case.workload.semantics).get("scaling")
-    if scaling is not None and (case.workload.format, scaling) != ("fp8_e4m3", "tensor"):
-        return f"implementation {case.implementation} takes {case.workload.format} without {scaling} scales; take the library"
     if target.kind != "cuda":
         return f"implementation {case.implementation} runs on GPUs; the device here is a {target.kind.upper()}"
     from backends.triton.works import why_not
@@ -129,7 +115,8 @@ def _triton_reason(case: Case, target: Target) -> str | None:
     why = why_not()
     if why:
         return why
+    from backends.triton import ladder
     from backends.triton.gemm.device import of_torch
-    from backends.triton.gemm.port import reason as port_reason
 
-    return port_reason(problem_of(case), dict(case.switches), of_torch(target.device.index))
+    told = ladder.not_taken(case.workload)
+    return told or ladder.reason(ladder.problem_of(case), dict(case.switches), of_torch(target.device.index))

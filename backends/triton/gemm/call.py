@@ -15,7 +15,7 @@ ACCUMULATORS = {"fp32": tl.float32, "int32": tl.int32}
 
 
 class Matrices(NamedTuple):
-    """The tensors of one input set, as stored; the scales are single numbers on the device, ``None`` where there are none."""
+    """The tensors of one input set, as stored; the scales are float32 on the device, ``None`` where there are none."""
 
     a: Any
     b: Any
@@ -92,7 +92,7 @@ def constants_of(problem: Problem, config: Config, device: Device) -> dict[str, 
         "ACC": ACCUMULATORS[problem.numbers.accumulator],
         "PRECISION": "tf32" if problem.format == "tf32" else "ieee",
         "PROMOTED": problem.promoted,
-        "SCALED": problem.format == "fp8_e4m3",
+        "SCALES": problem.scales,
     }
 
 

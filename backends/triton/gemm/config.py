@@ -14,6 +14,7 @@ from backends.triton.gemm.problem import Problem
 
 FEED_BYTES_PER_CYCLE = 64  # between the last-level cache and a unit, NVIDIA's and AMD's alike
 SPARE_SHARED_BYTES = 1024  # barriers, alignment, what a change of layout takes
+SCALE_BYTES = 4
 ACCUMULATOR_REGISTERS = 128  # of a thread's 255; the rest hold operands and addresses
 ROWS_OF_A_WARP = 16  # fewer, and warps share rows: a tile's columns then change hands before they are stored
 PROMOTED_TERMS = 128
@@ -201,7 +202,9 @@ def shared_bytes(config: Config, problem: Problem, device: Device) -> int:
     if not by_descriptors(problem, device):
         return block_bytes * (config.stages - 1 if device.is_amd else config.stages)
     slice_bytes = config.block_m * config.block_n // config.slices * numbers.output_bytes
-    return config.stages * block_bytes + slice_bytes + _tensor_memory_bytes(config, problem, device) + SPARE_SHARED_BYTES
+    scale_bytes = SCALE_BYTES * max(config.block_m, config.block_n) if problem.scales == "row" else 0
+    tensor_memory_bytes = _tensor_memory_bytes(config, problem, device)
+    return config.stages * block_bytes + slice_bytes + scale_bytes + tensor_memory_bytes + SPARE_SHARED_BYTES
 
 
 def _tensor_memory_bytes(config: Config, problem: Problem, device: Device) -> int:

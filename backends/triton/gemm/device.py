@@ -42,6 +42,11 @@ class Device(NamedTuple):
         return not self.is_amd and int(self.architecture) >= 90
 
     @property
+    def multiplies_by_warpgroups(self) -> bool:
+        """Whether four warps multiply together, from shared memory (wgmma, tcgen05); else each warp does, from registers."""
+        return not self.is_amd and 90 <= int(self.architecture) < 120
+
+    @property
     def has_fp8(self) -> bool:
         """Whether e4m3 as the OCP defines it is multiplied as it is; gfx942 has another e4m3."""
         return self.architecture == "gfx950" if self.is_amd else int(self.architecture) >= 89

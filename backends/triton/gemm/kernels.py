@@ -5,14 +5,15 @@ programs stay resident and go through many tiles.  The other loads through point
 devices without descriptors and for rows that a descriptor cannot have.
 
 Names in capitals are constants of the compiled kernel.  ``ACC`` is the accumulator's type; ``PROMOTED`` sums each block of K
-by itself and adds it to the accumulator in fp32; ``SCALED`` multiplies by the operands' scales, one number each.
+by itself and adds it to the accumulator in fp32; ``SCALES`` are "none", "tensor" (of each operand one number) or "row" (of A
+one for each row, of B one for each column, in float32).
 """
 
 import triton
 import triton.language as tl
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
-# ruff: noqa: ANN001, ANN201, N803
+# ruff: noqa: ANN001, ANN201, N803, RET505  # a constant condition needs its else: code after a return is compiled too
 
 
 @triton.jit
@@ -35,6 +36,19 @@ def plus_product(acc, a, b, ACC: tl.constexpr, PRECISION: tl.constexpr, PROMOTED
         block = tl.dot(a, b, input_precision=PRECISION, max_num_imprecise_acc=a.shape[1], out_dtype=ACC)
         return acc + block
     return tl.dot(a, b, acc, input_precision=PRECISION, out_dtype=ACC)
+
+
+@triton.jit
+def times_rows(acc, a_scale_ptr, b_scale_ptr, row, column, m, n, SCALES: tl.constexpr):
+    """A tile of sums with the scales of its rows and columns, where they have any."""
+    if SCALES == "row":
+        rows = row + tl.arange(0, acc.shape[0])
+        columns = column + tl.arange(0, acc.shape[1])
+        a_scale = tl.load(a_scale_ptr + rows, mask=rows < m, other=0.0)
+        b_scale = tl.load(b_scale_ptr + columns, mask=columns < n, other=0.0)
+        return acc.to(tl.float32) * a_scale[:, None] * b_scale[None, :]
+    else:
+        return acc
 
 
 @triton.jit
@@ -85,7 +99,7 @@ def gemm_by_descriptors(
     ACC: tl.constexpr,
     PRECISION: tl.constexpr,
     PROMOTED: tl.constexpr,
-    SCALED: tl.constexpr,
+    SCALES: tl.constexpr,
 ):
     """Blocks: A ``BLOCK_M`` x ``BLOCK_K``, B ``BLOCK_K`` x ``BLOCK_N``, transposed where the operand is; C a slice of a tile.
 
@@ -94,7 +108,7 @@ def gemm_by_descriptors(
     tiles_m = tl.cdiv(m, BLOCK_M)
     tiles_n = tl.cdiv(n, BLOCK_N)
     scale = 1.0
-    if SCALED:
+    if SCALES == "tensor":
         scale = tl.load(a_scale_ptr) * tl.load(b_scale_ptr)
     for number in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=FLATTEN):
         tile_m, tile_n = tile_of(number, tiles_m, tiles_n, GROUP)
@@ -105,8 +119,9 @@ def gemm_by_descriptors(
             a = a_desc.load([start, row]).T if A_TRANSPOSED else a_desc.load([row, start])
             b = b_desc.load([column, start]).T if B_TRANSPOSED else b_desc.load([start, column])
             acc = plus_product(acc, a, b, ACC, PRECISION, PROMOTED)
-        if SCALED:
+        if SCALES == "tensor":
             acc = acc * scale
+        acc = times_rows(acc, a_scale_ptr, b_scale_ptr, row, column, m, n, SCALES)
         store_slices(c_desc, row, column, acc, SLICES)
 
 
@@ -132,7 +147,7 @@ def gemm_by_pointers(
     ACC: tl.constexpr,
     PRECISION: tl.constexpr,
     PROMOTED: tl.constexpr,
-    SCALED: tl.constexpr,
+    SCALES: tl.constexpr,
 ):
     """``a_columns`` and ``b_columns`` are the lengths of rows as stored; ``WHOLE_K`` says that ``BLOCK_K`` divides k."""
     tile_m, tile_n = tile_of(tl.program_id(0), tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N), GROUP)
@@ -165,7 +180,8 @@ def gemm_by_pointers(
         acc = plus_product(acc, a, b, ACC, PRECISION, PROMOTED)
         a_ptrs += a_step
         b_ptrs += b_step
-    if SCALED:
+    if SCALES == "tensor":
         acc = acc * (tl.load(a_scale_ptr) * tl.load(b_scale_ptr))
+    acc = times_rows(acc, a_scale_ptr, b_scale_ptr, tile_m * BLOCK_M, tile_n * BLOCK_N, m, n, SCALES)
     c_ptrs = c_ptr + rows[:, None].to(tl.int64) * n + columns[None, :]
     tl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=in_rows[:, None] & in_columns[None, :])

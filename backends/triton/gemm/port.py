@@ -3,15 +3,16 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 from backends.triton.gemm.call import Matrices, call
 from backends.triton.gemm.config import Config, by_descriptors, candidates, default
 from backends.triton.gemm.device import FMA_PER_CYCLE, Device
 from backends.triton.gemm.instructions import foreign
 from backends.triton.gemm.launch import Load, load
+from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.problem import NUMBERS, Problem
-from backends.triton.gemm.tuning import Candidate, Found, search
+from backends.triton.gemm.tuning import Candidate, search
 
 LARGEST = 2**31 - 1024  # positions are 32-bit, and the last tile passes the edge
 BUDGET_S = 60.0
@@ -22,7 +23,6 @@ NOT_OURS = {
     "tunable_op": "TunableOp chooses among the libraries' kernels; triton_tuned tries configurations of this one",
     "fp16_accumulation": "this kernel sums fp16 in fp32",
 }
-COMPILER_CACHE = "Triton's own, on disk: it shortens compile_s and tuning_s, and changes no choice"
 
 
 def reason(problem: Problem, switches: Mapping[str, Any], device: Device) -> str | None:
@@ -42,13 +42,6 @@ def reason(problem: Problem, switches: Mapping[str, Any], device: Device) -> str
     return f"this kernel takes sizes up to {LARGEST}, not {largest}" if largest > LARGEST else None
 
 
-class Made(NamedTuple):
-    """A launch for each input set, and what is known of the kernel that they launch."""
-
-    launches: tuple[Callable[[], Any], ...]
-    facts: Mapping[str, Any]
-
-
 def make(problem: Problem, config: Config, device: Device, sets: Sequence[Matrices], loaded: Load = load) -> Made:
     """Compile and load; one launch writes the ``c`` of one set and allocates nothing."""
     began_s = time.perf_counter()
@@ -61,7 +54,7 @@ def make(problem: Problem, config: Config, device: Device, sets: Sequence[Matric
 def make_default(problem: Problem, device: Device, sets: Sequence[Matrices], loaded: Load = load) -> Made:
     """By the configuration that the model of the device chooses."""
     made = make(problem, default(problem, device), device, sets, loaded)
-    return Made(made.launches, {**made.facts, "chosen_by": "a model of the device"})
+    return made.knowing({"chosen_by": "a model of the device"})
 
 
 def make_tuned(
@@ -74,20 +67,7 @@ def make_tuned(
 ) -> Made:
     """By the fastest of several configurations; ``trial`` makes one ready, and refuses what is not right."""
     found = search(candidates(problem, device), trial, budget_s)
-    made = make(problem, found.best, device, sets, loaded)
-    return Made(made.launches, {**made.facts, **tuning_facts(found)})
-
-
-def tuning_facts(found: Found) -> dict[str, Any]:
-    """What was tried and what it took; times are of one launch, the fastest first."""
-    ranked = sorted(found.times_s.items(), key=lambda each: each[1])
-    return {
-        "chosen_by": "trial",
-        "tuning_s": found.seconds,
-        "tried": [{"configuration": config.label, "time_s": time_s} for config, time_s in ranked],
-        "refused": {config.label: why for config, why in found.refused.items()},
-        "untried": found.untried,
-    }
+    return make(problem, found.best, device, sets, loaded).knowing(tuning_facts(found))
 
 
 def emulation(facts: Mapping[str, Any], format_name: str) -> str:

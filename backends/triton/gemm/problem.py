@@ -22,12 +22,15 @@ NUMBERS = {
     "int8": Numbers("i8", "i32", "int32", 1, 4),
     "fp8_e4m3": Numbers("fp8e4nv", "bf16", "fp32", 1, 2),
 }
+SCALED_INT8 = Numbers("i8", "bf16", "int32", 1, 2)
+SCALES = ("none", "tensor", "row")
 
 
 class Problem(NamedTuple):
     """C[m, n] = A[m, k] B[k, n]; ``layout`` says of A and of B whether they are stored as written or transposed (``nt``).
 
-    ``promoted`` sums at most 128 products of fp8 before they are added up in fp32.
+    ``promoted`` sums at most 128 products of fp8 before they are added up in fp32.  ``scaling`` is one of ``SCALES``, or left
+    to the format: its numbers have none, all of them one, or each row of A and column of B; those of int8 make its result bf16.
     """
 
     format: str
@@ -36,10 +39,16 @@ class Problem(NamedTuple):
     k: int
     layout: str
     promoted: bool = False
+    scaling: str | None = None
+
+    @property
+    def scales(self) -> str:
+        """One of ``SCALES``: what is asked for, or what the format has of its own."""
+        return self.scaling or ("tensor" if self.format == "fp8_e4m3" else "none")
 
     @property
     def numbers(self) -> Numbers:
-        return NUMBERS[self.format]
+        return SCALED_INT8 if self.format == "int8" and self.scales != "none" else NUMBERS[self.format]
 
     @property
     def a_transposed(self) -> bool:

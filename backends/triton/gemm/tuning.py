@@ -4,11 +4,11 @@ Nothing of it outlives the case: there is no file of choices, and the next case 
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from statistics import median
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from backends.triton.gemm.config import Config
+Config = TypeVar("Config", bound=Hashable)
 
 ROUNDS = 3  # every configuration that is still in is timed this often before half of them go
 
@@ -25,7 +25,7 @@ class Candidate(Protocol):
         ...
 
 
-class Found(NamedTuple):
+class Found(NamedTuple, Generic[Config]):
     """``times_s`` has every configuration that ran, by its latest times; ``untried`` had no time left."""
 
     best: Config
@@ -40,7 +40,7 @@ def search(
     make: Callable[[Config], Candidate],
     budget_s: float,
     clock: Callable[[], float] = time.monotonic,
-) -> Found:
+) -> Found[Config]:
     """Time every configuration once, then halve: the better half is timed again, in turns, until the best two have been.
 
     The first is the default and must work: what it raises is raised.  ``budget_s`` ends the first pass only.

@@ -27,7 +27,7 @@ from suite.work import Footprint, Work
 # Who computes, and in which formats.  ``library`` is whoever the framework hands the product to; ``triton`` a kernel of
 # roofbench's own, cut into tiles by a model of the device; ``triton_tuned`` the same kernel, cut in whichever of several ways
 # was the fastest when they were tried, before anything is timed.
-_TRITONS = ("tf32", "bf16", "fp16", "int8", "fp8_e4m3")
+_TRITONS = ("tf32", "bf16", "fp16", "int8", "fp8_e4m3", "mxfp8_e4m3", "w8a16", "w4a16", "mxfp4a16")
 IMPLEMENTATIONS: dict[str, tuple[str, ...]] = {"library": tuple(FORMATS), "triton": _TRITONS, "triton_tuned": _TRITONS}
 
 LAYOUTS = ("nt", "nn", "tn")  # A m x k as stored or transposed, B k x n as stored or transposed (nt: a Linear layer's weight)
@@ -197,8 +197,8 @@ def _passing_bytes(shape: Shape, variant: Variant) -> int:
 
 
 def _rearranged_bytes(shape: Shape, variant: Variant) -> int:
-    """4-bit weights in the order of torch's kernels, and block scales in that of the libraries."""
-    if variant.b.name == "w4a16":
+    """Weights beside bf16 activations in the order of the kernels that read them, and block scales in that of the libraries."""
+    if not variant.a.name and variant.b.name:
         return variant.b.stored_bytes(shape.n, shape.k)
     if variant.a.block.k and variant.b.block.k:
         return variant.a.beside_bytes(shape.m, shape.k) + variant.b.beside_bytes(shape.n, shape.k)

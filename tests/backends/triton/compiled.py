@@ -1,6 +1,6 @@
 """Kernels compiled for devices that are not there, and what they became.
 
-    python -m tests.backends.triton.compiled SPEC...     # a spec is DEVICE/FORMAT/LAYOUT, with /promoted or /odd behind it
+    python -m tests.backends.triton.compiled SPEC...   # a spec is DEVICE/FORMAT/LAYOUT, with /promoted, /row or /odd behind it
 
 Prints one JSON object a line as it goes: a compiler that gives up may take its process with it.
 """
@@ -57,7 +57,8 @@ class Spec(NamedTuple):
     def parse(cls, text: str) -> "Spec":
         device, format_name, layout, *more = text.split("/")
         side = ODD_SIDE if "odd" in more else SIDE
-        return cls(DEVICES[device], Problem(format_name, side, side, side, layout, "promoted" in more))
+        scaling = "row" if "row" in more else None
+        return cls(DEVICES[device], Problem(format_name, side, side, side, layout, "promoted" in more, scaling))
 
 
 def source(problem: Problem, config: Config, device: Device) -> ASTSource:
@@ -85,8 +86,31 @@ def source(problem: Problem, config: Config, device: Device) -> ASTSource:
 
 
 def compiled(problem: Problem, config: Config, device: Device) -> Any:
-    target = GPUTarget("hip", device.architecture, 64) if device.is_amd else GPUTarget("cuda", int(device.architecture), 32)
-    return triton.compile(source(problem, config, device), target=target, options=options_of(config))
+    return triton.compile(source(problem, config, device), target=target_of(device), options=options_of(config))
+
+
+def target_of(device: Device) -> GPUTarget:
+    return GPUTarget("hip", device.architecture, 64) if device.is_amd else GPUTarget("cuda", int(device.architecture), 32)
+
+
+def complaints(kernel: Any) -> list[str]:
+    """What NVIDIA's assembler says of a kernel whose products wait for each other (C7510 and the like); none of AMD's."""
+    if "ptx" not in kernel.asm:
+        return []
+    found = re.search(r"\.target (sm_\w+)", kernel.asm["ptx"])
+    assert found is not None
+    assembler = CUOBJDUMP.with_name("ptxas-blackwell" if found[1].startswith(("sm_10", "sm_12")) else "ptxas")
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(kernel.asm["ptx"])
+        file.flush()
+        command = [str(assembler), "-v", f"-arch={found[1]}", file.name, "-o", "/dev/null"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True)
+    return waits_in(said.stdout + said.stderr)
+
+
+def waits_in(said: str) -> list[str]:
+    """Lines of the assembler's that tell of products that wait."""
+    return [line for line in said.splitlines() if re.search(r"C75\d\d|serializ", line)]
 
 
 def registers(kernel: Any) -> dict[str, int]:
@@ -130,6 +154,7 @@ def outcome(spec: Spec) -> dict[str, Any]:
         "instructions": instructions,
         "emulation": emulation({"instructions": instructions}, problem.format),
         "additions": len(re.findall(r"\badd(?:\.rn)?\.f32", text)),
+        "complaints": complaints(kernel),
         "seconds": seconds,
     }
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 collect_ignore_glob = [] if find_spec("triton") else ["test_*.py"]
 
 HOPPER = Device("90", 132, 232_448)
-ANY = Target(torch.device("cpu"), "cuda", {}, {})
+ANY = Target(torch.device("cpu"), "cuda", {}, {}, "sm_90")
 
 Plug = Callable[..., "FakeDriver"]
 
@@ -30,10 +30,18 @@ def plug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Plug]:
     from triton.runtime import driver
 
     from backends.triton.gemm import kernels
+    from backends.triton.quantised import block_scaled, weight_only
     from tests.backends.triton.fake_driver import FakeDriver
 
     def forget() -> None:
-        for kernel in (kernels.gemm_by_descriptors, kernels.gemm_by_pointers):
+        for kernel in (
+            kernels.gemm_by_descriptors,
+            kernels.gemm_by_pointers,
+            weight_only.weight_only_tiles,
+            weight_only.weight_only_split,
+            block_scaled.fp8_in_blocks,
+            block_scaled.mxfp8_to_bf16,
+        ):
             kernel.device_caches.clear()
 
     def plugged(launched: "Callable[[Launch], Any]", device: Device = HOPPER) -> "FakeDriver":

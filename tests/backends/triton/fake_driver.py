@@ -66,8 +66,9 @@ def compute(launch: Launch) -> None:
     a_mk = a.t() if launch.constants["A_TRANSPOSED"] else a
     b_kn = b.t() if launch.constants["B_TRANSPOSED"] else b
     product = a_mk.double() @ b_kn.double()
-    if launch.constants["SCALED"]:
-        product *= launch.arguments["a_scale_ptr"].double() * launch.arguments["b_scale_ptr"].double()
+    if launch.constants["SCALES"] != "none":
+        a_scale, b_scale = (launch.arguments[f"{name}_scale_ptr"].double() for name in "ab")
+        product *= a_scale * b_scale if a_scale.numel() == 1 else a_scale.view(-1, 1) * b_scale.view(1, -1)
     c.copy_(product)
 
 

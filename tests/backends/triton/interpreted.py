@@ -27,7 +27,7 @@ from tests.backends.cases import fresh_verdict, gemm_case
 # Three units: every program goes through several tiles, and not all through equally many.
 DESCRIBED = Device("90", 3, 232448)
 POINTED = Device("80", 3, 166912)
-ANY = Target(torch.device("cpu"), "cuda", {}, {})
+ANY = Target(torch.device("cpu"), "cuda", {}, {}, "sm_90")
 CONFIG = Config(64, 64, 32, warps=4, stages=3, group=2)
 SIZES = (144, 112, 80)  # no multiples of the blocks, but of 16 bytes
 ODD_SIZES = (77, 69, 35)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.backends.triton.compiled import DEVICES, FORMATS, LAYOUTS
+from tests.backends.triton.compiled_rungs import RUNGS
 from tests.peers.table import NOTHING
 
 SPILLED_BYTES = 64  # a few registers of a thread, outside the loop
@@ -23,14 +24,22 @@ HEADINGS = ("kernel", "configuration", "registers", "spilled B", "shared B", "s"
 
 
 def specs_of(device: str) -> list[str]:
-    """Every format and layout, promoted sums of fp8, and sizes that no descriptor can have."""
+    """Every format and layout, promoted sums of fp8, scales of rows, and sizes that no descriptor can have."""
     plain = [f"{device}/{name}/{layout}" for name in FORMATS for layout in LAYOUTS]
-    return [*plain, f"{device}/fp8_e4m3/nt/promoted", *(f"{device}/{name}/nt/odd" for name in FORMATS)]
+    scaled = [f"{device}/fp8_e4m3/nt/promoted", f"{device}/fp8_e4m3/nt/row", f"{device}/int8/nt/row"]
+    return [*plain, *scaled, *(f"{device}/{name}/nt/odd" for name in FORMATS)]
 
 
-def compile_apart(specs: Sequence[str], limit_s: float, cache: str) -> dict[str, dict[str, Any]]:
+def rungs_of(device: str) -> list[str]:
+    """Every format with scales along K: a large square, and few rows."""
+    return [f"{device}/{rung}/{sizes}" for rung in RUNGS for sizes in ("4096x4096x4096", "16x8192x8192", "128x8192x8192")]
+
+
+def compile_apart(
+    specs: Sequence[str], limit_s: float, cache: str, module: str = "tests.backends.triton.compiled"
+) -> dict[str, dict[str, Any]]:
     """What each spec became, by its text, compiled in a process of their own; those that never came back say why."""
-    command = [sys.executable, "-m", "tests.backends.triton.compiled", *specs]
+    command = [sys.executable, "-m", module, *specs]
     environment = {**os.environ, "TRITON_CACHE_DIR": cache, "TRITON_INTERPRET": "0"}
     lost = ""
     try:
@@ -58,7 +67,8 @@ def is_sound(spec: str, became: dict[str, Any]) -> bool:
     if "config" not in became:
         return "refused" in became
     fits = became["shared_bytes"] <= DEVICES[spec.partition("/")[0]].shared_bytes
-    return fits and became["spilled_bytes"] <= SPILLED_BYTES and not became["scratch_bytes"]
+    waits = became.get("complaints")
+    return fits and became["spilled_bytes"] <= SPILLED_BYTES and not became["scratch_bytes"] and not waits
 
 
 def main() -> int:
@@ -70,7 +80,9 @@ def main() -> int:
     lines = [HEADINGS]
     with tempfile.TemporaryDirectory() as cache:
         for device in given.devices:
-            for spec, became in compile_apart(specs_of(device), given.limit, cache).items():
+            found = compile_apart(specs_of(device), given.limit, cache)
+            found |= compile_apart(rungs_of(device), given.limit, cache, "tests.backends.triton.compiled_rungs")
+            for spec, became in found.items():
                 lines.append(cells(spec, became))
                 sound &= is_sound(spec, became)
     widths = [max(len(line[place]) for line in lines) for place in range(len(HEADINGS))]

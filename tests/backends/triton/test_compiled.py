@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.backends.triton.compiled import DEVICES, Spec
+from tests.backends.triton.compiled import DEVICES, Spec, waits_in
 from tests.backends.triton.matrix import compile_apart, is_sound
 
 EXPECTED = {
@@ -15,6 +15,8 @@ EXPECTED = {
     "sm_90/fp8_e4m3/nt": "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3",
     "sm_90/fp8_e4m3/nt/promoted": "wgmma.mma_async.sync.aligned.m64n128k32.f32.e4m3.e4m3",
     "sm_90/int8/nt": "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8",
+    "sm_90/int8/nt/row": "wgmma.mma_async.sync.aligned.m64n128k32.s32.s8.s8",
+    "sm_90/fp8_e4m3/nt/row": "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3",
     "sm_90/tf32/nt": "wgmma.mma_async.sync.aligned.m64n256k8.f32.tf32.tf32",
     "sm_90/bf16/nt/odd": "wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16",
     "gfx942/bf16/nt": "v_mfma_f32_32x32x8_bf16",
@@ -38,6 +40,11 @@ def test_it_multiplies_with_the_devices_own_instructions(became: dict[str, dict[
 @pytest.mark.parametrize("spec", [spec for spec in EXPECTED if spec.startswith("sm_90")])
 def test_nothing_spills_on_the_device_that_was_measured(became: dict[str, dict[str, Any]], spec: str) -> None:
     assert became[spec]["spilled_bytes"] == 0
+
+
+@pytest.mark.parametrize("spec", [spec for spec in EXPECTED if spec.startswith("sm_90")])
+def test_products_do_not_wait_for_each_other(became: dict[str, dict[str, Any]], spec: str) -> None:
+    assert became[spec]["complaints"] == []
 
 
 @pytest.mark.parametrize("spec", EXPECTED)
@@ -70,11 +77,22 @@ def test_a_compiler_that_does_not_end_is_left(tmp_path: Path) -> None:
         ({"spilled_bytes": 120}, False),
         ({"shared_bytes": 232_449}, False),
         ({"scratch_bytes": 128}, False),  # a launch would allocate it
+        ({"complaints": ["C7510: wgmma.mma_async instructions are serialized"]}, False),
     ],
 )
-def test_what_makes_a_kernel_sound(change: dict[str, int], sound: bool) -> None:
+def test_what_makes_a_kernel_sound(change: dict[str, Any], sound: bool) -> None:
     became = {"config": "", "shared_bytes": 232_448, "spilled_bytes": 0, "scratch_bytes": 0}
     assert is_sound("sm_90/bf16/nt", {**became, **change}) is sound
+
+
+def test_what_the_assembler_says_of_waits_is_heard() -> None:
+    """The line is what ptxas of CUDA 12.8 printed for a loop of products that may not run."""
+    told = (
+        "ptxas info    : (C7515) Potential Performance Loss: wgmma.mma_async instructions are serialized due to non wgmma "
+        "instructions defining accumulator registers of a wgmma between start and end of the pipeline stage in the function 'f'"
+    )
+    assert waits_in(f"ptxas info    : Used 163 registers, used 1 barriers\n{told}\n") == [told]
+    assert waits_in("ptxas info    : 0 bytes gmem\nptxas info    : Used 163 registers") == []
 
 
 def test_a_spec_is_read_as_it_is_written() -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from backends.cuda import CudaBackend
+from backends.triton.gemm.problem import NUMBERS
 from suite.case import Case
 from suite.jobs.gemm import IMPLEMENTATIONS
 from tests.backends.cases import fresh_verdict, run_all
@@ -15,7 +16,7 @@ from tests.backends.planted_bugs import BUGS, Bug
 
 pytestmark = NEEDS_DEVICE
 
-FORMATS = IMPLEMENTATIONS["triton"]
+FORMATS = tuple(NUMBERS)
 LAYOUTS = ("nt", "nn", "tn", "tt")
 # Whole tiles; edges in every direction, in rows of 16 bytes; rows that no descriptor has; fewer rows and terms than a tile.
 SHAPES = [(1024, 768, 512), (1008, 272, 208), (333, 223, 111), (16, 1040, 2048), (1, 16, 16), (1, 1, 1)]

@@ -49,7 +49,7 @@ def test_a_launch_is_given_what_the_product_needs(plug: Plug, format_name: str, 
     (launch,) = launches
     assert launch.stream == STREAM
     assert [launch.arguments[name] for name in "mnk"] == list(sizes)
-    assert launch.constants["SCALED"] is (format_name == "fp8_e4m3")
+    assert launch.constants["SCALES"] == ("tensor" if format_name == "fp8_e4m3" else "none")
 
 
 def test_each_set_has_its_own_descriptors_made_once(plug: Plug) -> None:

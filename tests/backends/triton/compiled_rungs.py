@@ -1,0 +1,148 @@
+"""Products of quantised operands compiled for devices that are not there, and what they became.
+
+    python -m tests.backends.triton.compiled_rungs SPEC...     # a spec is DEVICE/RUNG/MxNxK, with the place of a configuration
+                                                               # behind it: 0 is the default, "all" every one that is tried
+
+Prints one JSON object a line as it goes: a compiler that gives up may take its process with it.
+"""
+
+import json
+import sys
+import time
+from typing import Any, NamedTuple
+
+import torch
+import triton
+from triton.compiler import ASTSource
+from triton.errors import TritonError
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from backends.torch.data import Operand
+from backends.torch.gemm.operands import allocate, quantised_formats
+from backends.triton.gemm.call import Call
+from backends.triton.gemm.device import Device
+from backends.triton.gemm.instructions import matrix_instructions
+from backends.triton.gemm.kernel import Buffers
+from backends.triton.quantised import scaled_config, weight_config
+from backends.triton.quantised.port import reason
+from backends.triton.quantised.problem import Problem
+from backends.triton.quantised.product import Product, product_of
+from backends.triton.quantised.weights import WeightOnly
+from tests.backends.triton.compiled import DEVICES, complaints, registers, target_of
+from tests.backends.triton.rungs import BLOCKS, HOPPER_TARGET, MX4, MX8, W4, W4_ZERO, W8
+
+META = torch.device("meta")
+RUNGS = {"w4": W4, "w4zero": W4_ZERO, "w8": W8, "mx4": MX4, "mx4full": MX4, "blocks": BLOCKS, "mx8": MX8}
+TYPES = {
+    torch.bfloat16: "bf16",
+    torch.float32: "fp32",
+    torch.int16: "i16",
+    torch.int32: "i32",
+    torch.uint8: "u8",
+    torch.int8: "i8",
+    torch.float8_e4m3fn: "fp8e4nv",
+}
+
+
+class Spec(NamedTuple):
+    device: Device
+    rung: str
+    sizes: tuple[int, ...]
+    place: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Spec":
+        device, rung, sizes, *place = text.split("/")
+        return cls(DEVICES[device], rung, tuple(int(size) for size in sizes.split("x")), place[0] if place else "0")
+
+    @property
+    def problem(self) -> Problem:
+        return Problem(RUNGS[self.rung].format, *self.sizes, zero_point=self.rung == "w4zero")
+
+    def product(self) -> Product:
+        """On buffers that are nowhere."""
+        case, (m, n, k) = RUNGS[self.rung].case(*self.sizes), self.sizes
+        a_format, b_format = quantised_formats(case.workload, HOPPER_TARGET)
+        a: Operand = allocate(a_format, torch.bfloat16, (m, k), META)
+        b: Operand = allocate(b_format, torch.bfloat16, (n, k), META)
+        product = product_of(self.problem, self.device, [Buffers(a, b, torch.empty(m, n, dtype=torch.bfloat16, device=META))])
+        if self.rung == "mx4full":
+            assert isinstance(product, WeightOnly)
+            product.full = True
+        return product
+
+
+def source(call: Call) -> ASTSource:
+    """The kernel with the types, constants and alignments that a launch of this call would have."""
+    names = call.kernel.arg_names[: len(call.arguments)]
+    given = dict(zip(names, call.arguments, strict=True))
+    constants = {
+        name: value for name, value in given.items() if value is None or (isinstance(value, int) and value == 1)
+    } | dict(call.constants)
+    signature = {name: "constexpr" if name in constants else _type(value) for name, value in given.items()}
+    signature |= dict.fromkeys(call.constants, "constexpr")
+    places = {name: (place,) for place, name in enumerate(signature)}
+    aligned = [name for name, value in given.items() if _is_aligned(value) and name not in constants]
+    attributes = {places[name]: [["tt.divisibility", 16]] for name in aligned}
+    return ASTSource(call.kernel, signature, {places[name]: value for name, value in constants.items()}, attributes)
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, TensorDescriptor):
+        return f"tensordesc<{TYPES[value.base.dtype]}{list(value.block_shape)}>"
+    return f"*{TYPES[value.dtype]}" if isinstance(value, torch.Tensor) else "i32"
+
+
+def _is_aligned(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) or (isinstance(value, int) and value % 16 == 0)
+
+
+def became(device: Device, product: Product, config: Any) -> dict[str, Any]:
+    """What the last call of a launch became: that which writes the output."""
+    began_s = time.monotonic()
+    call = product.calls(config)[0][-1]
+    try:
+        kernel = triton.compile(source(call), target=target_of(device), options=dict(call.options))
+    except (TritonError, RuntimeError) as error:
+        return {"config": config.label, "failed": str(error).strip().splitlines()[-1][:200]}
+    instructions = matrix_instructions(kernel.asm["ptx" if "ptx" in kernel.asm else "amdgcn"])
+    return {
+        "config": config.label,
+        **registers(kernel),
+        "shared_bytes": kernel.metadata.shared,
+        "scratch_bytes": getattr(kernel.metadata, "global_scratch_size", 0),
+        "instructions": instructions,
+        "emulation": product.emulation({"instructions": instructions}),
+        "complaints": complaints(kernel),
+        "seconds": time.monotonic() - began_s,
+    }
+
+
+def expected_shared_bytes(spec: Spec, config: Any) -> int:
+    of = weight_config.shared_bytes if spec.problem.is_weight_only else scaled_config.shared_bytes
+    return of(config, spec.problem, spec.device)
+
+
+def outcomes(spec: Spec) -> list[dict[str, Any]]:
+    """What the kernels of a spec became, or why there are none."""
+    refused = reason(spec.problem, {}, spec.device)
+    if refused:
+        return [{"refused": refused}]
+    product = spec.product()
+    configs = product.configs()
+    chosen = configs if spec.place == "all" else [configs[int(spec.place)]]
+    found = [became(spec.device, product, config) for config in chosen]
+    if spec.rung != "mx8":
+        for config, each in zip(chosen, found, strict=True):
+            each["expected_shared_bytes"] = expected_shared_bytes(spec, config)
+    return found
+
+
+def main() -> None:
+    for text in sys.argv[1:]:
+        for each in outcomes(Spec.parse(text)):
+            print(json.dumps({"spec": text, **each}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
