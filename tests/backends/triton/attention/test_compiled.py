@@ -1,0 +1,73 @@
+"""What the kernels become on devices that are not there."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.backends.triton.compiled import DEVICES
+
+# A part of the names of the matrix instructions, by spec.
+NATIVE = {
+    "sm_80/forward/causal/bf16/128": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16",
+    "sm_80/keys/causal/bf16/128": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16",
+    "sm_90/forward/full/bf16/128": "wgmma.mma_async.sync.aligned",
+    "sm_90/forward/causal/bf16/128": "wgmma.mma_async.sync.aligned",
+    "sm_90/forward/window/fp16/64": "wgmma.mma_async.sync.aligned",
+    "sm_90/forward/ragged/bf16/256": "wgmma.mma_async.sync.aligned",
+    "sm_90/forward/causal/bf16/192": "wgmma.mma_async.sync.aligned",
+    "sm_90/forward/full/fp8_e4m3/128": "f32.e4m3.e4m3",
+    "sm_90/keys/full/bf16/128": "wgmma.mma_async.sync.aligned",
+    "sm_90/queries/causal/bf16/128": "wgmma.mma_async.sync.aligned",
+    "sm_90/hopper/full/bf16/128": "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
+    "sm_90/hopper/causal/bf16/128": "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16",
+    "sm_90/hopper/causal/bf16/256": "wgmma.mma_async.sync.aligned",
+    "sm_100/forward/causal/bf16/128": "tcgen05.mma",
+    "sm_100/queries/causal/bf16/128": "tcgen05.mma",
+    "gfx90a/forward/causal/bf16/128": "v_mfma_f32_32x32x8bf16_1k",
+    "gfx90a/keys/causal/bf16/128": "v_mfma_f32_32x32x8bf16_1k",
+    "gfx942/forward/causal/bf16/128": "v_mfma_f32_32x32x8_bf16",
+    "gfx942/queries/causal/bf16/192": "v_mfma_f32_32x32x8_bf16",
+    "gfx950/forward/causal/bf16/128": "v_mfma_f32_32x32x16_bf16",
+    "gfx950/forward/full/fp8_e4m3/128": "f8f6f4",
+}
+BY_COPY_ENGINE = [spec for spec in NATIVE if spec.startswith(("sm_90", "sm_100"))]
+NO_SPILLS = [spec for spec in NATIVE if spec.startswith("sm_90")]
+
+
+@pytest.fixture(scope="module")
+def became(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    cache: Path = tmp_path_factory.mktemp("compiled")
+    command = [sys.executable, "-m", "tests.backends.triton.attention.compiled", *NATIVE]
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(cache), "TRITON_INTERPRET": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
+    found = {line.pop("spec"): line for line in map(json.loads, done.stdout.splitlines())}
+    assert set(found) == set(NATIVE), done.stderr[-2000:]
+    return found
+
+
+@pytest.mark.parametrize("spec", NATIVE)
+def test_it_multiplies_with_the_devices_own_instructions(became: dict[str, dict[str, Any]], spec: str) -> None:
+    found = became[spec]
+    assert "failed" not in found, found
+    assert found["instructions"]
+    assert all(NATIVE[spec] in each for each in found["instructions"]), found["instructions"]
+
+
+@pytest.mark.parametrize("spec", NATIVE)
+def test_it_has_room_on_the_device(became: dict[str, dict[str, Any]], spec: str) -> None:
+    assert became[spec]["shared_bytes"] <= DEVICES[spec.partition("/")[0]].shared_bytes
+
+
+@pytest.mark.parametrize("spec", BY_COPY_ENGINE)
+def test_it_loads_by_the_copy_engine(became: dict[str, dict[str, Any]], spec: str) -> None:
+    assert became[spec]["tensor_copies"] > 0
+
+
+@pytest.mark.parametrize("spec", NO_SPILLS)
+def test_nothing_spills_on_the_device_that_was_measured(became: dict[str, dict[str, Any]], spec: str) -> None:
+    assert became[spec]["spilled_bytes"] == 0

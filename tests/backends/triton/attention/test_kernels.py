@@ -1,0 +1,41 @@
+"""What the kernels compute, by Triton's interpreter, against float64; and that planted bugs show."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.backends.triton.attention import interpreted
+from tests.backends.triton.attention.interpreted import BROKEN, SOUND
+
+Found = dict[str, dict[str, float]]
+
+# fp16 keeps 11 bits of a weight and of the output; e4m3 keeps four of a weight.
+LIMITS = {"fp16": 1e-3, "fp8_e4m3": 8e-2}
+LSE_LIMIT = 1e-5
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    command = [sys.executable, "-m", interpreted.__name__]
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
+    assert done.returncode == 0, done.stderr[-2000:]
+    distances: Found = json.loads(done.stdout)
+    return distances
+
+
+@pytest.mark.parametrize("spec", SOUND, ids=lambda spec: spec.name)
+def test_it_computes_attention_and_its_gradients(found: Found, spec: interpreted.Spec) -> None:
+    distances = found[spec.name]
+    limit = LIMITS[spec.problem.format]
+    assert distances.pop("lse") <= LSE_LIMIT
+    assert all(each <= limit for each in distances.values()), distances
+    assert set(distances) == ({"o", "dq", "dk", "dv"} if spec.has_gradients else {"o"})
+
+
+@pytest.mark.parametrize("spec", BROKEN, ids=lambda spec: spec.name)
+def test_planted_bugs_are_caught(found: Found, spec: interpreted.Spec) -> None:
+    assert not found[spec.name]["o"] <= 2 * LIMITS[spec.problem.format]  # written so that NaN is caught
