@@ -5,13 +5,14 @@
 VENV ?= .venv
 STORE ?= roofbench.db
 REPORT ?= report.html
+WAIT_S ?= 0
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml constraints.txt .ci/install
 
 .PHONY: bench test check dev clean
 
 bench: $(VENV)/.bench
-	$(BIN)/roofbench run experiment=quick store.url=$(STORE) || test $$? -eq 3
+	$(BIN)/roofbench run experiment=quick store.url=$(STORE) wait_s=$(WAIT_S) || test $$? -eq 3
 	$(BIN)/roofbench report latest --store $(STORE) --output $(REPORT) --force
 
 test: $(VENV)/.dev

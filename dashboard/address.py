@@ -24,6 +24,15 @@ def choose(
     return chosen
 
 
+def choose_one(label: str, name: str, options: Sequence[str], show: Callable[[str], str] = str) -> str:
+    """One of ``options``, which are not empty, kept in the address like ``choose``; the first until another is chosen."""
+    before = st.session_state.get(name) or next(iter(st.query_params.get_all(name)), None)
+    st.session_state[name] = before if before in options else options[0]
+    chosen: str = st.selectbox(label, options, key=name, format_func=show)
+    _remember(name, [] if chosen == options[0] else [chosen])
+    return chosen
+
+
 def _remember(name: str, values: list[str]) -> None:
     if values == st.query_params.get_all(name):
         return

@@ -17,8 +17,9 @@ def results_table(rows: Sequence[ResultRow]) -> None:
     """Every case with its figures; cases that failed keep their line, with the reason under Remarks."""
     frame = pd.DataFrame([_line(row) for row in rows])
     st.caption(f"{counted(len(rows), 'case')}; the table scrolls sideways, and a heading sorts it.")
-    repeated = [name for name in ("Device", "Run", "Implementation") if frame[name].nunique() == 1]
-    st.dataframe(frame.drop(columns=repeated), column_config=_columns(), hide_index=True, width="stretch", placeholder="–")
+    left_out = [name for name in ("Device", "Run", "Implementation") if frame[name].nunique() == 1]
+    left_out += [name for name in ("Quantisation",) if frame[name].isna().all()]
+    st.dataframe(frame.drop(columns=left_out), column_config=_columns(), hide_index=True, width="stretch", placeholder="–")
 
 
 def _line(row: ResultRow) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def _line(row: ResultRow) -> dict[str, Any]:
         "Time (µs)": _scaled(row.p50_s, 1e-6),
         "Of spec": row.fractions.spec,
         "Bound": ending(row),
-        "Format": row.format,
+        "Format": row.format_label,
         "Regime": row.regime,
         f"T{rate_unit()}": _scaled(row.flop_s or None, 1e12),
         "GB/s": _scaled(row.bytes_s or None, 1e9),
@@ -42,6 +43,7 @@ def _line(row: ResultRow) -> dict[str, Any]:
         "Clock (MHz)": _scaled(row.clock_hz, 1e6),
         "Power (W)": row.power_w,
         "Error": row.error_rel,
+        "Quantisation": row.quantisation_error,
         "Switches": variation(row),
         "Remarks": remarks(row),
     }
@@ -67,5 +69,6 @@ def _columns() -> dict[str, Any]:
         "Clock (MHz)": number(format="%.0f"),
         "Power (W)": number(format="%.0f"),
         "Error": number(format="%.1e", help="Relative error against the reference"),
+        "Quantisation": number(format="%.1e", help="Relative error of the product that rounding the data to the format costs"),
         "Switches": st.column_config.TextColumn(help="Precision and library settings that are part of the case"),
     }

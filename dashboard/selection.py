@@ -22,7 +22,7 @@ class Filter(NamedTuple):
 
 FILTERS = (
     Filter("Jobs", "job", lambda row: row.job),
-    Filter("Formats", "format", lambda row: row.format),
+    Filter("Formats", "format", lambda row: row.format_label),
     Filter("Regimes", "regime", lambda row: row.regime),
     Filter("Implementations", "implementation", lambda row: row.implementation),
 )

@@ -17,6 +17,9 @@ Cache = Literal["cold", "warm"]
 Load = Literal["burst", "sustained"]
 Dispatch = Literal["device", "call"]
 
+# What a format's name says alone: how it is scaled where nothing else is asked for.
+SCALED_BY_NAME = {"fp8_e4m3": "tensor", "fp8_e5m2": "tensor"}
+
 
 def items(mapping: Mapping[str, Scalar]) -> Items:
     """Freeze a mapping into sorted pairs, so that equal contents hash and serialise equally."""
@@ -53,6 +56,11 @@ class Workload:
     def key(self) -> str:
         """Content hash shared by every device and implementation of this workload."""
         return _digest(self.to_json())
+
+    @property
+    def format_label(self) -> str:
+        """See the function of this name."""
+        return format_label(self.format, dict(self.semantics))
 
     def param(self, name: str) -> Any:
         """Return one parameter; a missing name is a programming error."""
@@ -101,9 +109,9 @@ class Case:
     @property
     def title(self) -> str:
         """One line for people: ``gemm 4096x4096x4096 bf16 library cold/sustained/device``."""
-        return (
-            f"{self.workload.job} {shape_label(self.workload)} {self.workload.format} {self.implementation} {self.regime.label}"
-        )
+        workload = self.workload
+        what = f"{workload.job} {shape_label(workload)} {workload.format_label}"
+        return f"{what} {self.implementation} {self.regime.label}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -127,12 +135,49 @@ class Case:
         )
 
 
+def format_label(name: str, semantics: Mapping[str, Any]) -> str:
+    """A format with how its numbers are scaled: ``fp8_e4m3 row``, ``w4a16 zero point``; the name alone where that says it.
+
+    Two workloads that differ in nothing but scaling or zero points have different labels.
+    """
+    scaling = semantics.get("scaling")
+    said = [] if scaling in (None, SCALED_BY_NAME.get(name)) else [str(scaling)]
+    flags = [flag.replace("_", " ") for flag in ("zero_point", "hadamard") if semantics.get(flag)]
+    return " ".join([name, *said, *flags])
+
+
 def shape_label(workload: Workload) -> str:
-    """Sizes joined as they are written on the command line (``4096x4096x4096``); other parameters as ``name=value``."""
+    """Sizes joined as they are written on the command line (``4096x4096x4096``, heads as ``32/8x128``), the lengths of attention as
+    sequences x length, and names that say what they are; other parameters as ``name=value``.
+    """
     params = dict(workload.params)
     sizes = [str(params.pop(name)) for name in ("m", "n", "k") if name in params]
-    rest = [f"{name}={value}" for name, value in params.items()]
-    return " ".join(["x".join(sizes)] * bool(sizes) + rest)
+    told = [str(params.pop(name)) for name in ("direction",) if name in params]
+    told += ["x".join(sizes)] * bool(sizes) + _heads(params) + _lengths(params)
+    told += [str(params.pop(name)) for name in ("mask",) if name in params]
+    return " ".join([*told, *(f"{name}={value}" for name, value in params.items())])
+
+
+def _heads(params: dict[str, Scalar]) -> list[str]:
+    """Query heads over heads of K and V, by head_dim over that of V, the second of each where it differs; takes them out."""
+    names = ("num_q_heads", "num_kv_heads", "head_dim", "v_head_dim")
+    if not all(name in params for name in names):
+        return []
+    heads, kv_heads, width, v_width = (params.pop(name) for name in names)
+    return [f"{_pair(heads, kv_heads)}x{_pair(width, v_width)}"]
+
+
+def _lengths(params: dict[str, Scalar]) -> list[str]:
+    """``4x4096``, or ``4x1/4096`` of few queries against many keys; takes them out."""
+    names = ("batch", "q_len", "kv_len")
+    if not all(name in params for name in names):
+        return []
+    batch, q_len, kv_len = (params.pop(name) for name in names)
+    return [f"{batch}x{_pair(q_len, kv_len)}"]
+
+
+def _pair(one: Scalar, other: Scalar) -> str:
+    return str(one) if one == other else f"{one}/{other}"
 
 
 def _digest(content: Mapping[str, Any]) -> str:

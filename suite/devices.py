@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.backend import DeviceInfo
 from suite.errors import DeviceNotFound, UsageError
+from suite.hardware.assign import check_named
 from suite.planned import DeviceSlot
 from suite.settings import BackendSettings, RunConfig
 
@@ -30,7 +31,7 @@ NOT_BUILT = "not built into this version of roofbench"
 class Resolved(NamedTuple):
     """A configuration whose backends are named, with the device slots they stand for, in the order of the backends.
 
-    ``notes`` are lines for people: an accelerator that is here and was passed over.
+    ``notes`` are lines for people: an accelerator that is here and was passed over, a sheet that is not the device's own.
     """
 
     config: RunConfig
@@ -76,12 +77,22 @@ def _is_there(module: str) -> bool:
 def resolve(config: RunConfig, ask: "Ask" = ask_backend) -> Resolved:
     """Ask the backends for their devices and choose the wanted ones; ``auto`` becomes the first backend that has any.
 
-    Raises ``DeviceNotFound`` naming the backend and its reason where a backend has no device, or not the one asked for.
+    Raises ``DeviceNotFound`` naming the backend and its reason where a backend has no device, or not the one asked for;
+    ``UsageError`` where one cannot be what ``hardware`` names.
     """
     found, notes = _automatic(config.backends["auto"], ask) if "auto" in config.backends else _named(config.backends, ask)
     chosen = [(backend, info) for backend, devices in found for info in choose(devices, config.device, backend.name)]
     slots = tuple(DeviceSlot(slot, backend.name, backend.target or "", info) for slot, (backend, info) in enumerate(chosen))
-    return Resolved(replace(config, backends={backend.name: backend for backend, _ in found}), slots, notes)
+    sheets = tuple(_by_another_sheet(config, [info for _, info in chosen]))
+    return Resolved(replace(config, backends={backend.name: backend for backend, _ in found}), slots, (*notes, *sheets))
+
+
+def _by_another_sheet(config: RunConfig, devices: Sequence[DeviceInfo]) -> Iterator[str]:
+    if config.hardware is None:
+        return
+    for info in devices:
+        if note := check_named(info, config.hardware, config.hardware_folders):
+            yield note
 
 
 def candidates(backends: Mapping[str, BackendSettings]) -> dict[str, BackendSettings]:

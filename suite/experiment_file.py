@@ -28,7 +28,7 @@ WITHOUT_SHEET = (
     "name matches"
 )
 # Where results go, what goes on, and what was chosen by a file or a folder of the user's: nothing of it says what is measured.
-LEFT_OUT = ("store", "resume", "experiment", "hardware", "hardware_folders")
+LEFT_OUT = ("store", "resume", "wait_s", "experiment", "hardware", "hardware_folders")
 
 
 def own_folder(info: RunInfo) -> bool:

@@ -4,10 +4,13 @@ import contextlib
 import fcntl
 import json
 import os
+import pwd
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 from suite.backend import DeviceInfo
 from suite.errors import DeviceBusy, UsageError
@@ -17,6 +20,64 @@ SHARED = (Path("/run/lock"), Path("/tmp"))  # writable by everyone, with the sti
 # Workers share the lock and outlive a killed launcher by the moment the kernel needs to end them.
 ORPHANS_S = 10.0
 PAUSE_S = 0.05
+TELL_EVERY_S = 30.0  # while waiting
+
+
+class Wait(NamedTuple):
+    """How long to wait for devices that others hold, all of them together, and whom to tell of it."""
+
+    limit_s: float = 0.0
+    tell: Callable[[str], None] = lambda line: None
+
+
+NO_WAIT = Wait()
+
+
+class Holder(NamedTuple):
+    """Who wrote a lock file last: the process and user of a run, and when its command began, ISO 8601 in UTC.
+
+    ``None`` and empty for what the file does not say: it is being written, or is an older version's.
+    """
+
+    pid: int | None = None
+    run: str = "unknown"
+    user: str = ""
+    since: str = ""
+
+    @classmethod
+    def read(cls, descriptor: int) -> Self:
+        try:
+            content: Any = json.loads(os.pread(descriptor, 4096, 0))
+            known = {name: _plain(content[name]) for name in ("run", "user", "since") if name in content}
+            return cls(int(content["pid"]), **known)
+        except (ValueError, KeyError, TypeError):
+            return cls()
+
+    @property
+    def is_alive(self) -> bool:
+        if self.pid is None:
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    @property
+    def words(self) -> str:
+        """``run 20261130-051200-x, process 123 of user ada, since 2026-11-30 05:12 UTC``."""
+        of = f" of user {self.user}" if self.user else ""
+        since = f", since {self.since[:16].replace('T', ' ')} UTC" if self.since else ""
+        return f"run {self.run}, process {self.pid}{of}{since}"
+
+    @property
+    def advice(self) -> str:
+        """What can be done about it: nobody is told to stop what may be another's."""
+        if self.user and self.user != _user():
+            return f"it is {self.user}'s"
+        return f"if it is yours, 'kill {self.pid}' stops it"
 
 
 def lock_directory() -> Path:
@@ -63,78 +124,92 @@ class Locks:
 
     def __init__(self, descriptors: Mapping[str, int]) -> None:
         self.descriptors = descriptors
+        self._since = datetime.now(UTC).isoformat(timespec="seconds")
 
     def name(self, run: str) -> None:
         """Say in each lock file who holds it, for whoever is refused."""
+        holder = {"pid": os.getpid(), "run": run, "user": _user(), "since": self._since}
         for descriptor in self.descriptors.values():
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "run": run}).encode(), 0)
+            os.pwrite(descriptor, json.dumps(holder).encode(), 0)
 
 
 @contextmanager
-def hold(devices: Sequence[DeviceInfo], run: str = "that is starting") -> Iterator[Locks]:
-    """Lock every device for a run.  Raises ``DeviceBusy``, naming who holds the device, with none locked."""
+def hold(devices: Sequence[DeviceInfo], run: str = "that is starting", wait: Wait = NO_WAIT) -> Iterator[Locks]:
+    """Lock every device for a run, waiting for those that are held.
+
+    Raises ``DeviceBusy``, naming who holds the device, with none locked.
+    """
+    until = time.monotonic() + wait.limit_s
     with ExitStack() as stack:
         descriptors: dict[str, int] = {}
+        # In one order for everybody: of two runs that wait for the same devices, neither holds what the other needs first.
         for device in sorted(devices, key=lambda device: device.uid):
             if device.uid not in descriptors:
-                descriptors[device.uid] = _lock(device)
+                descriptors[device.uid] = _lock(device, wait, until)
                 stack.callback(os.close, descriptors[device.uid])
         locks = Locks(descriptors)
         locks.name(run)
         yield locks
 
 
-def _lock(device: DeviceInfo) -> int:
+def _lock(device: DeviceInfo, wait: Wait, until: float) -> int:
     path = lock_directory() / f"{device.uid}.lock"
     try:
         descriptor = _open(path)
     except OSError as error:
         raise UsageError(f"lock file {path} cannot be opened ({error.strerror}); set {DIRECTORY_VARIABLE}") from None
     try:
-        _acquire(descriptor, device)
+        _acquire(descriptor, device, wait, until)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _acquire(descriptor: int, device: DeviceInfo) -> None:
-    """Take the lock; wait for it only while its last owner is dead, that is, while its orphans are dying."""
-    until = time.monotonic() + ORPHANS_S
+def _acquire(descriptor: int, device: DeviceInfo, wait: Wait, until: float) -> None:
+    """Take the lock; wait for it until then, and without being asked to while its last owner's orphans are dying."""
+    orphans_until = time.monotonic() + ORPHANS_S
+    tell_at = time.monotonic()
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            pid, run = _holder(descriptor)
-            alive = pid is not None and _is_alive(pid)
-            if alive or time.monotonic() > until:
-                raise DeviceBusy(_busy(device, pid, run, alive)) from None
+            holder, now = Holder.read(descriptor), time.monotonic()
+            if now > (until if holder.is_alive else max(until, orphans_until)):
+                raise DeviceBusy(_busy(device, holder, wait)) from None
+        if now >= tell_at and wait.limit_s:
+            wait.tell(f"{_named(device)} is held by {holder.words}; waiting for it, {max(0, until - now):.0f} s at most")
+            tell_at = now + TELL_EVERY_S
         time.sleep(PAUSE_S)
 
 
-def _busy(device: DeviceInfo, pid: int | None, run: str, alive: bool) -> str:
-    name = f"{device.backend} device {device.index} ({device.name})"
-    if not alive:
-        return f"{name} is held by workers of run {run}, whose process {pid} has ended; end them, or choose another device="
-    return f"{name} is held by run {run}, process {pid}; wait for it, stop it with 'kill {pid}', or choose another device="
+def _busy(device: DeviceInfo, holder: Holder, wait: Wait) -> str:
+    if not holder.is_alive:
+        return (
+            f"{_named(device)} is held by workers of run {holder.run}, whose process {holder.pid} has ended; "
+            "end them, or choose another with device="
+        )
+    waited = f" after {wait.limit_s:g} s" if wait.limit_s else ""
+    return (
+        f"{_named(device)} is{' still' * bool(waited)} held{waited} by {holder.words}; wait for it with wait_s=SECONDS, "
+        f"or choose another with device=; {holder.advice}"
+    )
 
 
-def _holder(descriptor: int) -> tuple[int | None, str]:
-    """Who wrote the lock file last; unknown in the moment between locking and writing."""
+def _named(device: DeviceInfo) -> str:
+    return f"{device.backend} device {device.index} ({device.name})"
+
+
+def _plain(text: object) -> str:
+    """What anyone may have written, fit for a terminal."""
+    return "".join(character for character in str(text)[:80] if character.isprintable())
+
+
+def _user() -> str:
+    """Who runs this, by the name the system has; the number of one that it has none for, as in many containers."""
     try:
-        content = json.loads(os.pread(descriptor, 4096, 0))
-        return int(content["pid"]), str(content["run"])
-    except (ValueError, KeyError, TypeError):
-        return None, "unknown"
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

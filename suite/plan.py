@@ -95,17 +95,19 @@ def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
     """Workloads that ``max_kernel_s`` keeps out of the plan, as lines for people."""
     lines: list[str] = []
     for machine in _machines(config, slots) if config.search is None else ():
+        spec = machine.ceilings.spec if machine.ceilings else None
+        least = "about" if spec is not None and spec.derived else "at least"  # a derived peak can be passed
         for job, settings in _jobs(config):
             for workload in job.workloads(settings):
                 works = (job.work(workload, switches) for switches in job.switches(settings, workload))
                 floors = dict.fromkeys(_floor_s(work, machine) for work in works)
                 lines += [
-                    f"{workload.job} {shape_label(workload)} {workload.format}: at least {floor_s:.3g} s a launch on "
+                    f"{workload.job} {shape_label(workload)} {workload.format_label}: {least} {floor_s:.3g} s a launch on "
                     f"{machine.slot.backend}, above max_kernel_s={config.max_kernel_s}"
                     for floor_s in floors
                     if _too_long(floor_s, config)
                 ]
-    return tuple(lines)
+    return tuple(dict.fromkeys(lines))  # other data takes as long
 
 
 def _machines(config: RunConfig, slots: Sequence[DeviceSlot]) -> list[Machine]:
@@ -142,19 +144,27 @@ def _cases(
 ) -> Iterator[PlannedCase]:
     """One workload on one machine: every regime, implementation and set of switches that is not too long."""
     fitting = [each for each in asked if not _too_long(each.floor_s, config)]
-    variants = list(product(_variants(config.measure, settings.implementations, wants_burst), fitting))
-    regimes = [regime for (regime, _), _ in variants]
-    for (regime, implementation), each in variants:
-        case = Case(each.workload, implementation, machine.slot.backend, regime, each.switches, job.method_version)
-        rounds = config.measure.interleave if regimes.count(regime) > 1 else 1
+    variants = product(_variants(job, config.measure, settings.implementations, wants_burst), fitting)
+    cases = [
+        (each, Case(each.workload, implementation, machine.slot.backend, regime, each.switches, job.method_version))
+        for (regime, implementation), each in variants
+    ]
+    cases = [(each, case) for each, case in cases if job.exists(case)]
+    regimes = Counter(case.regime for _, case in cases)
+    for each, case in cases:
+        rounds = config.measure.interleave if regimes[case.regime] > 1 else 1
         yield _planned(each, case, machine, config.measure, rounds=rounds)
 
 
-def _variants(measure: MeasureSettings, implementations: Sequence[str], wants_burst: bool) -> Iterator[tuple[Regime, str]]:
-    """Every implementation cold and sustained (and burst, where it tells something); the first one warm beside it."""
+def _variants(
+    job: Job, measure: MeasureSettings, implementations: Sequence[str], wants_burst: bool
+) -> Iterator[tuple[Regime, str]]:
+    """Every implementation cold and sustained (and burst, where it tells something), the first one warm beside it; or in the
+    regimes that are a job's own.
+    """
     for name in dict.fromkeys(measure.regimes):
-        if name != "standard":
-            yield from ((parse_regime(name), implementation) for implementation in implementations)
+        if name != "standard" or job.usual_regimes:
+            yield from product(job.usual_regimes if name == "standard" else (parse_regime(name),), implementations)
             continue
         yield from ((COLD, implementation) for implementation in implementations)
         yield WARM, implementations[0]

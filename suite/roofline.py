@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from suite.backend import Channel, DeviceInfo
 from suite.case import Regime
-from suite.hardware.spec import HardwareSpec, parse_pipe
+from suite.hardware.spec import DEVICE_LINK, LINKS, HardwareSpec, parse_pipe
 from suite.measure.statistics import median, quantile
 from suite.measurement import Measurement, SampleSet
 from suite.outcome import Bound, Outcome
@@ -24,8 +24,9 @@ from suite.rows import Calibration
 from suite.telemetry import THROTTLE_PREFIX
 from suite.work import Work
 
-# 2: medians of all samples, products of emulations, calibrations by backend; 3: what a cache bounds has no declared roof
-FORMULAS_VERSION = 3
+# 2: medians of all samples, products of emulations, calibrations by backend; 3: what a cache bounds has no declared roof;
+# 4: the error of quantisation; 5: no fraction of a derived peak that was passed
+FORMULAS_VERSION = 5
 NS = 1e-9
 PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much
 LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
@@ -53,6 +54,10 @@ class Ceilings(NamedTuple):
     def bandwidth_bytes_s(self) -> float | None:
         """The vendor's memory bandwidth."""
         return self.spec.bandwidth_bytes_s if self.spec else None
+
+    def link_bytes_s(self, link: str) -> float | None:
+        """One direction of the vendor's interconnect, where ranks have a device each; of other links no sheet says anything."""
+        return self.spec.interconnect.per_direction_bytes_s.value if self.spec and link == DEVICE_LINK else None
 
     @property
     def llc_bytes(self) -> int | None:
@@ -99,6 +104,7 @@ class Summary:
     energy_j: float | None
     power_w: float | None
     throttle: str | None
+    quantisation_error: float | None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -122,7 +128,7 @@ def summarize(
     limit = bound(work, p50_s, regime, ceilings, calibration, clock_hz)
 
     def share(peak_flop_s: float | None) -> float | None:
-        if limit is Bound.CACHE:
+        if limit is Bound.CACHE or above_derived(flop_s, peak_flop_s, ceilings):
             return None
         return _declared_fraction(work, p50_s, regime, ceilings, calibration, peak_flop_s)
 
@@ -145,6 +151,7 @@ def summarize(
         energy_j=_energy_per_launch_j(measurement, samples, regime),
         power_w=(power_w := _sustained_power_w(measurement, regime)),
         throttle=throttle(measurement.telemetry, power_w, ceilings.info.power_limit_w),
+        quantisation_error=_quantisation_error(measurement),
     )
 
 
@@ -152,8 +159,9 @@ def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regi
     """Refuse what physics does not allow: an ``ok`` result above a declared limit becomes ``impossible``.
 
     The rate limit is the unit's at the clock measured, at the maximum clock without a counter, or the sheet's peak where no
-    rate per clock is known; the byte limit is the sheet's bandwidth, for cold results.  Neither a derived (CPU) peak refuses,
-    nor one that stands in for a rate that the sheet does not list, nor how many products an emulation is known to take.
+    rate per clock is known; the byte limit is the sheet's bandwidth, for cold results.  A derived (CPU) peak refuses nothing
+    (``above_derived`` takes the fraction away), nor does one that stands in for a rate that the sheet does not list, nor how
+    many products an emulation is known to take.
     """
     if measurement.outcome is not Outcome.OK or measurement.samples is None:
         return measurement
@@ -174,6 +182,22 @@ def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regi
     return replace(measurement, outcome=Outcome.IMPOSSIBLE, reason=reason) if reason else measurement
 
 
+def above_derived(flop_s: float, peak_flop_s: float | None, ceilings: Ceilings) -> str:
+    """Why a rate is no fraction of a peak: it passes one that was derived, which is an estimate; empty where it does not.
+
+    A declared peak refuses such a result (see ``judge``); here the assumption is what was wrong, and the rate is kept.
+    """
+    spec = ceilings.spec
+    if spec is None or not spec.derived or not peak_flop_s or flop_s <= PHYSICAL_MARGIN * peak_flop_s:
+        return ""
+    clock = spec.clocks.boost_hz.note
+    return (
+        f"above the derived peak: its clock is {clock.removesuffix(' clock')}"
+        if clock
+        else "above the derived peak, an estimate"
+    )
+
+
 def bound(
     work: Work, p50_s: float, regime: Regime, ceilings: Ceilings, calibration: Calibration, clock_hz: float | None = None
 ) -> Bound:
@@ -186,6 +210,8 @@ def bound(
     if empty_s is not None and p50_s < LAUNCH_MULTIPLE * empty_s:
         return Bound.LAUNCH
     by_data = Bound.CACHE if in_cache(regime.cache, work.compulsory_bytes, ceilings.llc_bytes) else Bound.MEMORY
+    if work.pipe in LINKS:
+        return Bound.LINK
     if not work.flops:
         return by_data if work.compulsory_bytes else Bound.LAUNCH
     compute_s, memory_s = floors_s(work, regime._replace(cache="cold"), ceilings, calibration, clock_hz)
@@ -292,7 +318,11 @@ def _declared_fraction(
 
 
 def _memory_ceiling(ceilings: Ceilings, calibration: Calibration, work: Work, regime: Regime) -> float | None:
-    """The sheet's bandwidth, or the calibrated one where no sheet declares it; ``None`` where the data sits in cache."""
+    """The sheet's bandwidth, or the calibrated one where no sheet declares it; ``None`` where the data sits in cache.  Of what
+    crosses a link, the link's.
+    """
+    if work.pipe in LINKS:
+        return ceilings.link_bytes_s(work.pipe)
     if in_cache(regime.cache, work.compulsory_bytes, ceilings.llc_bytes):
         return None
     return ceilings.bandwidth_bytes_s or calibration.best_bytes_s
@@ -301,6 +331,14 @@ def _memory_ceiling(ceilings: Ceilings, calibration: Calibration, work: Work, re
 def _sustained_power_w(measurement: Measurement, regime: Regime) -> float | None:
     """Mean power of a sustained window.  A burst's windows are shorter than the sensor takes to follow the load."""
     return mean(measurement.telemetry.get("power")) if regime.load == "sustained" else None
+
+
+def _quantisation_error(measurement: Measurement) -> float | None:
+    """What the kernel says rounding the data costs the product, relative; ``None`` where it says no number of 0 or more."""
+    told = measurement.description.get("quantisation_error")
+    if not isinstance(told, int | float) or isinstance(told, bool):
+        return None
+    return float(told) if 0 <= told < float("inf") else None
 
 
 def _has_untimed_work(samples: SampleSet) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, NamedTuple
 
 from suite.backend import DeviceInfo, Fact
+from suite.case import format_label
 from suite.measurement import Measurement
 
 
@@ -27,8 +28,9 @@ class ResultRow:
 
     ``run`` is the run's id, ``device`` the exact runtime name, ``device_uid`` the hash that recognises one chip, ``hardware``
     the id of the matched spec sheet or ``None``.  Times are seconds for one launch; ``flop_s`` operations per second;
-    ``bytes_s`` compulsory bytes per second; ``energy_j`` joules per launch.  The fields from ``converged`` on are ``None``
-    when the case was not timed or the device does not offer the reading.
+    ``bytes_s`` compulsory bytes per second; ``energy_j`` joules per launch; ``quantisation_error`` the relative Frobenius
+    error that rounding the data to the format costs the exact product.  The fields from ``converged`` on are ``None`` when the
+    case was not timed or the device does not offer the reading.
     """
 
     result_id: int
@@ -45,6 +47,7 @@ class ResultRow:
     format: str
     execution: str
     params: dict[str, Any]
+    semantics: dict[str, Any]
     distribution: str
     switches: dict[str, Any]
     cache: str
@@ -79,6 +82,12 @@ class ResultRow:
     throttle: str | None = None
     error_rel: float | None = None
     tolerance: float | None = None
+    quantisation_error: float | None = None
+
+    @property
+    def format_label(self) -> str:
+        """The format with its scaling, by which cases are told apart."""
+        return format_label(self.format, self.semantics)
 
     @property
     def regime(self) -> str:

@@ -169,8 +169,8 @@ class RunConfig:
     ``oversize`` says what happens to a case that cannot fit in the device's memory: ``refuse`` ends the command before
     anything runs, ``record`` stores it as ``out_of_memory`` without running it. More than ``max_cases`` planned cases on
     a device are refused; workloads whose single launch takes longer than ``max_kernel_s`` even at the device's peak are
-    left out of the plan, which says so; the sweep stops after ``max_time_s`` and can be resumed.  With ``search`` shapes are
-    sought instead of given.
+    left out of the plan, which says so; the sweep stops after ``max_time_s`` and can be resumed.  Devices that another run
+    holds are waited for ``wait_s``, all of them together.  With ``search`` shapes are sought instead of given.
     """
 
     jobs: dict[str, JobSettings] = field(default_factory=dict)
@@ -186,6 +186,7 @@ class RunConfig:
     max_cases: int | None = None
     max_kernel_s: float | None = None
     max_time_s: float | None = None
+    wait_s: float = 0.0
     seed: int = 0
     resume: str | None = None
     note: str = ""

@@ -17,6 +17,7 @@ from suite.outcome import Bound, Outcome
 from suite.roofline import (
     Ceilings,
     EmpiricalRoofs,
+    above_derived,
     bound,
     empirical_fraction,
     floors_s,
@@ -116,6 +117,34 @@ def test_a_derived_peak_never_refuses():
     assert spec.derived
     work = gemm(2048, 4, "fp32")
     assert judge(timed(work.flops / 1e15), work, Ceilings(cpu, spec), COLD).outcome is Outcome.OK
+
+
+@pytest.mark.parametrize(
+    ("details", "why"),
+    [
+        ({"guest": "yes"}, "above the derived peak: its clock is nominal"),
+        ({"clock_source": "cpufreq cpuinfo_max_freq"}, "above the derived peak, an estimate"),
+    ],
+)
+def test_what_passes_a_derived_peak_keeps_its_rate_and_is_no_fraction_of_it(details, why):
+    """A guest's 2.6 GHz and a core that boosts to 3.6: 135 % of the peak is no share of anything."""
+    cpu = DeviceInfo("cpu", 0, "EPYC", "c" * 16, 2**34, "x86_64", 2, 2.6e9, isa=("avx512f", "avx512_bf16"), details=details)
+    limits = Ceilings(cpu, match(cpu).spec)
+    work, peak = gemm(2048), limits.peak_flop_s("bf16")
+    for times, share in ((0.9, 0.9), (1.015, 1.015), (1.03, None), (1.355, None)):
+        found = summarize(timed(work.flops / (times * peak)), work, COLD, limits, CALIBRATION)
+        assert found.flop_s == pytest.approx(times * peak, rel=1e-4)
+        expected = share if share is None else pytest.approx(share, rel=1e-4)
+        assert (found.fraction_spec, found.fraction_boost) == (expected, expected)
+        assert above_derived(found.flop_s, peak, limits) == ("" if share else why)
+    quick = timed(work.flops / (1.355 * peak), clock(3.6e9))
+    assert summarize(quick, work, COLD, limits, CALIBRATION).fraction_at_clock == pytest.approx(1.355 * 2.6 / 3.6, rel=1e-4)
+
+
+def test_a_declared_peak_is_never_taken_for_a_derived_one():
+    assert above_derived(2e15, 989.5e12, LIMITS) == ""
+    assert above_derived(2e15, None, LIMITS) == ""
+    assert above_derived(2e15, 1e12, Ceilings(H200, None)) == ""
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""How close each device came to its roofline: the roofline, the best of each format, and every result."""
+"""How close each device came to its roofline: the roofline, the best of each format, what formats cost, every result."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
+from dashboard.ladder import precision_ladder
 from dashboard.results import results_table
 from dashboard.selection import Selection
 from dashboard.text import plain
@@ -37,6 +38,7 @@ def _device(panel: Panel, key: str) -> None:
     figure.update_layout(paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)")
     st.plotly_chart(figure, theme=None, key=key, config=CHART_CONFIG)
     _best(headlines(panel.rows))
+    precision_ladder(panel.rows, _theme(), key=f"ladder-{panel.device.info.uid}")
 
 
 def _sheet_line(panel: Panel) -> str:
@@ -63,7 +65,7 @@ def _card(headline: Headline) -> None:
     rate = si(row.flop_s, rate_unit(row.format))
     share, second = (percent(row.fractions.spec), rate) if row.fractions.spec is not None else (rate, "of spec n/a")
     said = f"Best of {counted(headline.of, 'verified case')}: {workload_title(row)}, {row.bound or 'unknown'} bound"
-    st.metric(plain(row.format), share, second, delta_color="off", delta_arrow="off", help=plain(said))
+    st.metric(plain(headline.format), share, second, delta_color="off", delta_arrow="off", help=plain(said))
     st.caption(plain(f"{row.regime}, {doubt(row)}" if doubt(row) else row.regime))
 
 

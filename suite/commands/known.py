@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from suite.settings import RunConfig
     from suite.store.queries import Reader
 
-MAY_CHANGE_ON_RESUME = ("resume", "store.url")
+MAY_CHANGE_ON_RESUME = ("resume", "store.url", "wait_s")
 SQLITE = "sqlite:///"
 
 
@@ -57,7 +57,7 @@ def going_on(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfig,
     stored, resumed = stored_run(config, overrides)
     if resumed.status == "complete":
         raise UsageError(f"run {resumed.run} is complete, nothing is left to measure; start a new run without resume")
-    return replace(stored, store=config.store, resume=resumed.run), resumed
+    return replace(stored, store=config.store, resume=resumed.run, wait_s=config.wait_s), resumed
 
 
 def stored_run(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfig, RunInfo]":

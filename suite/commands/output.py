@@ -1,6 +1,7 @@
-"""Printing lists for programs."""
+"""Printing lists for programs, and lines for people beside what a command prints."""
 
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,3 +17,9 @@ def json_array(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     if held is not None:
         yield held
     yield "]"
+
+
+def say(line: str) -> None:
+    """Tell a person on standard error, at once."""
+    sys.stderr.write(f"roofbench: {line}\n")
+    sys.stderr.flush()

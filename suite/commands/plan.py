@@ -3,7 +3,7 @@
 import argparse
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,7 @@ from suite.commands.options import add_config_dir, add_json
 from suite.commands.output import json_array
 
 if TYPE_CHECKING:
+    from suite.case import Scalar
     from suite.hardware.spec import HardwareSpec
     from suite.planned import DeviceSlot, PlannedCase
     from suite.probe import ProbeResult
@@ -31,10 +32,10 @@ roofbench plan experiment=standard hardware=nvidia-h200-sxm5-141gb
 roofbench plan 'jobs.gemm.shapes=[512,4096x128256x4096]' --json
 roofbench plan resume=latest store.url=h200.db              what an interrupted run has left to do"""
 
+CALIBRATION = "calibration"  # the job that plan adds by itself
 EXAMPLES_LEFT_OUT = 3  # workloads named before the rest is only counted
-# Which backend measures what a sheet's maker makes; ``cuda`` and ``rocm`` measure nobody else's.
-BACKEND_OF_VENDOR = {"NVIDIA": "cuda", "AMD": "rocm", "Google": "xla"}
-VENDOR_OF_BACKEND = {"cuda": "NVIDIA", "rocm": "AMD"}
+# Which backend of those that come with roofbench measures what a sheet's maker makes.
+BACKEND_OF_MAKER = {"NVIDIA": "cuda", "AMD": "rocm", "Google": "xla", "CPU": "cpu"}
 
 
 class Planned(NamedTuple):
@@ -161,7 +162,7 @@ def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
 
     spec = load(config.hardware or "", [Path(folder) for folder in config.hardware_folders])
     offered = candidates(config.backends)
-    name = _backend_for(spec, list(offered), "auto" in config.backends)
+    name = _backend_for(spec, offered, "auto" in config.backends)
     info = DeviceInfo(
         backend=name,
         index=0,
@@ -174,25 +175,31 @@ def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
     return (_slot(0, offered[name], info if spec.memory_bytes else None),)
 
 
-def _backend_for(spec: "HardwareSpec", offered: Sequence[str], is_auto: bool) -> str:
-    """The backend that measures this maker's devices; else the first that was named, where it may be meant for them."""
-    from suite.errors import UsageError
+def _backend_for(spec: "HardwareSpec", offered: "Mapping[str, BackendSettings]", is_auto: bool) -> str:
+    """The backend that measures this maker's devices; else the first that was named, where it may be meant for them.
 
-    fitting = BACKEND_OF_VENDOR.get(spec.vendor, "")
-    if fitting in offered:
+    ``UsageError`` for one that was named and measures nothing of this maker's, as the run would be refused.
+    """
+    from suite.errors import UsageError
+    from suite.hardware.makers import CPU, maker, makers, said
+
+    made_by = maker(spec)
+    fitting = BACKEND_OF_MAKER.get(made_by, "")
+    if is_auto and fitting in offered:
         return fitting
     if is_auto:
         raise UsageError(
             f"hardware={spec.id} is of {spec.vendor}, whose devices none of {', '.join(offered)} measures; "
             f"`roofbench hardware {spec.id}` prints its figures, and backend=NAME plans for a backend of your own"
         )
-    first = offered[0]
-    if first in VENDOR_OF_BACKEND:
-        raise UsageError(
-            f"backend={first} measures devices of {VENDOR_OF_BACKEND[first]}, and hardware={spec.id} is of {spec.vendor}; "
-            "leave one of them out"
-        )
-    return first
+    for name, backend in offered.items():
+        possible = makers(name, backend.options)
+        if possible and made_by not in possible:
+            raise UsageError(
+                f"backend={name} measures {'' if possible == (CPU,) else 'devices '}{said(possible)}, and "
+                f"hardware={spec.id} is {said((made_by,))}; leave one of them out"
+            )
+    return fitting if fitting in offered else next(iter(offered))
 
 
 def _slots_without_facts(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
@@ -210,14 +217,44 @@ def _slot(slot: int, backend: "BackendSettings", info: Any) -> "DeviceSlot":
 
 
 def _case_lines(planned: Planned) -> Iterator[str]:
-    several = len(planned.slots) > 1
+    several, varying = len(planned.slots) > 1, _varying(planned.cases)
     for case in planned.cases:
         on = f"  device {case.slot}" if several else ""
         ending = f"  {case.verdict.value}: {case.reason}" if case.verdict else f"  {case.predicted_s:.1f} s"
-        yield f"{case.case.title}{on}  {case.memory_bytes / 1e9:.3g} GB{ending}"
+        choices = "".join(
+            f" {name}={_written(value)}" for name, value in _choices(case).items() if name in varying[case.case.title]
+        )
+        yield f"{case.case.title}{choices}{on}  {case.memory_bytes / 1e9:.3g} GB{ending}"
     for subject in planned.searches:
         on = f"  device {subject.slot.slot}" if several else ""
         yield f"search {subject.name}{on}  {_search_words(subject)}"
+
+
+def _choices(planned: "PlannedCase") -> "dict[str, Scalar]":
+    """What a case's title does not say: the distribution of its data and its switches."""
+    workload = planned.case.workload
+    return {"distribution": workload.distribution, **dict(planned.case.switches)}
+
+
+def _written(value: "Scalar") -> str:
+    """As it is given on the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _varying(cases: "Sequence[PlannedCase]") -> dict[str, frozenset[str]]:
+    """By title the choices that have several values under it: without them two lines would be the same.
+
+    A switch that only some of them have is one of these.
+    """
+    seen: dict[str, list[dict[str, Scalar]]] = {}
+    for planned in cases:
+        seen.setdefault(planned.case.title, []).append(_choices(planned))
+    return {title: _differing(choices) for title, choices in seen.items()}
+
+
+def _differing(choices: "Sequence[Mapping[str, Scalar]]") -> frozenset[str]:
+    first = choices[0]
+    return frozenset(name for each in choices[1:] for name in {**first, **each} if first.get(name) != each.get(name))
 
 
 def _search_words(subject: "Subject") -> str:
@@ -247,6 +284,15 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
     if planned.unread:
         yield planned.unread
     yield from left_out_lines(left_out)
+    if resumed is None and (nothing := nothing_left(planned.config, planned.slots, planned.cases)):
+        yield f"a run is refused: {nothing}"
+    yield from remarks(planned.config)
+
+
+def remarks(config: "RunConfig") -> Iterator[str]:
+    """What the number of cases does not tell of an experiment."""
+    if config.experiment == "selftest":
+        yield "this is one pass of four: `roofbench selftest` measures them all, with products sized to the device, and judges"
 
 
 def _not_built_lines(slots: "Sequence[DeviceSlot]") -> Iterator[str]:
@@ -279,6 +325,22 @@ def _wall_s(slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]") -> fl
     return sum(case.predicted_s for case in cases)
 
 
+def nothing_left(config: "RunConfig", slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]") -> str:
+    """Why a run would measure nothing that was asked for, on none of its devices; empty where it would.
+
+    ``cases`` are those of the whole run, also of one that goes on.
+    """
+    from suite.plan import left_out
+
+    if config.search is not None or any(planned.case.workload.job != CALIBRATION for planned in cases):
+        return ""
+    longest = left_out(config, slots)
+    return (
+        f"nothing that was asked for is left: {longest[0]}{f', and {len(longest) - 1} more' if len(longest) > 1 else ''}; "
+        "choose smaller shapes, or max_kernel_s=null to measure them all the same"
+    )
+
+
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
     """The first workloads that are too long for this device, how many more, and how to measure them all the same."""
     for line in left_out[:EXAMPLES_LEFT_OUT]:
@@ -308,6 +370,7 @@ def _json_row(planned: "PlannedCase", device: str | None) -> dict[str, Any]:
         "device_slot": planned.slot,
         "format": workload.format,
         "params": dict(workload.params),
+        "semantics": dict(workload.semantics),
         "distribution": workload.distribution,
         "switches": dict(case.switches),
         "regime": case.regime._asdict(),

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
 from suite.commands.options import add_config_dir, store_option, store_override
+from suite.commands.output import say
 from suite.errors import UsageError
 from suite.interrupts import EXIT_INTERRUPTED, leave, on_interrupt
 
@@ -26,30 +27,33 @@ Settings are key=value: a group picks a file (experiment=standard, backend=cuda,
 value ('jobs.gemm.shapes=[4096x4096x4096]', measure.target=0.002, store.url=h200.db). Groups: job, backend, measure,
 experiment, store, launcher, hardware. Bad settings end the command before anything runs or is created.
 
-A run can be interrupted and goes on with resume=RUN or resume=latest; what was finished is kept. -m makes one run for each
-combination of values given with commas, all in the same store; Hydra notes what it swept under ./multirun. --cfg and --info
-show what would be composed, as in any Hydra program; --cfg experiment prints it, or with resume=RUN a stored run's settings,
-as one experiment file: what to hand on where a run was composed from a folder of your own. It says what it cannot carry."""
+A run can be interrupted and goes on with resume=RUN or resume=latest; what was finished is kept. A device that another run
+holds ends the command; wait_s=SECONDS waits for it. -m makes one run for each combination of values given with commas, all in
+the same store, and none where one of them cannot run here; Hydra notes what it swept under ./multirun.
+
+--cfg and --info show what would be composed, as in any Hydra program; the files that it comes from, which --cfg names, say
+what each setting means. --cfg experiment prints it, or with resume=RUN a stored run's settings, as one experiment file: what to
+hand on where a run was composed from a folder of your own. It says what it cannot carry."""
 EXAMPLES = """\
 roofbench run                                                the quick experiment on the best device found
 roofbench run experiment=standard device=all                 every GPU of this node, each case on each
-roofbench run 'jobs.gemm.formats=[bf16]' 'jobs.gemm.shapes=[8192]' measure=precise
-roofbench run -m backend=cpu,cuda                            two runs in one store
+roofbench run 'jobs.gemm.formats=[bf16]' 'jobs.gemm.shapes=[1024,8192]' measure=precise
+roofbench run -m measure=fast,precise                        two runs in one store
 roofbench run resume=latest                                  go on with an interrupted run
 roofbench run --cfg experiment resume=latest > again.yaml    the settings of the latest run, as a file"""
 
-EXIT_CASES_FAILED = 3
+EXIT_FAILED, EXIT_CASES_FAILED = 1, 3
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="settings; see --info and --cfg for what there is")
     add_config_dir(parser)
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--multirun", "-m", action="store_true", help="one run for each combination of values given with commas")
+    several = "one run for each combination of values given with commas; none where one of them cannot run"
+    parser.add_argument("--multirun", "-m", action="store_true", help=several)
     kinds = ["job", "hydra", "all", "experiment"]
-    mode.add_argument("--cfg", "-c", nargs="?", const="job", choices=kinds, help="print the configuration")
-    mode.add_argument(
+    parser.add_argument("--cfg", "-c", nargs="?", const="job", choices=kinds, help="print the configuration")
+    parser.add_argument(
         "--info",
         "-i",
         nargs="?",
@@ -63,6 +67,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """One run, several with ``-m``, or a look at the configuration."""
+    _refuse_two_modes(args)
     if (args.package or args.resolve) and args.cfg in (None, "experiment"):
         raise UsageError("--package and --resolve go with --cfg; write roofbench run --cfg job --resolve")
     if args.cfg == "experiment":
@@ -74,6 +79,16 @@ def run(args: argparse.Namespace) -> int:
     from suite.config import compose
 
     return measure(compose(args.overrides, args.config_dir), args.overrides)
+
+
+def _refuse_two_modes(args: argparse.Namespace) -> None:
+    """As Hydra does, whose own message names options that there are none of here."""
+    given = [name for name, value in (("-m", args.multirun), ("--cfg", args.cfg), ("--info", args.info)) if value]
+    if len(given) > 1:
+        raise UsageError(
+            f"{' and '.join(given)} do not go together, as in any Hydra program: a sweep has a configuration for each "
+            "combination; write --cfg or --info with one value each, without -m"
+        )
 
 
 def _inspect(args: argparse.Namespace) -> int:
@@ -103,7 +118,11 @@ def _print_experiment(args: argparse.Namespace) -> int:
 
 
 def _sweep_configurations(args: argparse.Namespace) -> int:
-    """One run after the other; one that cannot start says so and the others go on.  The worst exit status counts."""
+    """One run after the other, none where one of them cannot run here; one that fails later leaves the others to go on.
+
+    The worst exit status counts, and none says that nothing was run when something was.
+    """
+    from suite.commands.known import going_on
     from suite.config.multirun import sweep
     from suite.errors import RoofbenchError
 
@@ -119,8 +138,25 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
         if statuses[-1] == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
 
-    sweep(args.overrides, args.config_dir, task)
-    return max(statuses, key=[0, EXIT_CASES_FAILED, 2, 1].index, default=0)
+    sweep(args.overrides, args.config_dir, task, lambda config, overrides: _resolved(*going_on(config, overrides)))
+    worst = max(statuses, key=[0, EXIT_CASES_FAILED, UsageError.exit_status, EXIT_FAILED].index, default=0)
+    refused_all = all(status == UsageError.exit_status for status in statuses)
+    return EXIT_FAILED if worst == UsageError.exit_status and not refused_all else worst
+
+
+def _resolved(config: "RunConfig", resumed: "RunInfo | None") -> "Resolved":
+    """The devices of a run; ``UsageError`` for whatever can be refused before one of them is touched."""
+    from suite.commands.plan import nothing_left
+    from suite.devices import resolve
+    from suite.plan import plan
+    from suite.search.search import searches
+
+    resolved = resolve(config)
+    cases = plan(resolved.config, resolved.slots, ())
+    searches(resolved.config, resolved.slots)
+    if resumed is None and (nothing := nothing_left(resolved.config, resolved.slots, cases)):
+        raise UsageError(nothing)
+    return resolved
 
 
 def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
@@ -130,19 +166,14 @@ def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
     """
     from suite.commands.known import going_on, look
     from suite.commands.opening import Opening
-    from suite.devices import resolve
-    from suite.locks import hold
-    from suite.plan import plan
-    from suite.search.search import searches
+    from suite.locks import Wait, hold
     from suite.sweep import devices, started
 
     config, resumed = going_on(config, overrides)
-    resolved = resolve(config)
-    plan(resolved.config, resolved.slots, ())
-    searches(resolved.config, resolved.slots)
+    resolved = _resolved(config, resumed)
     with ExitStack() as stack:
         stack.enter_context(on_interrupt(leave))
-        locks = stack.enter_context(hold(devices(resolved.slots)))
+        locks = stack.enter_context(hold(devices(resolved.slots), wait=Wait(config.wait_s, say)))
         opening = Opening(config.store.url, stack)
         ahead = _ahead(resolved, look(config.store.url, resolved.slots, resumed), resumed)
         workers = stack.enter_context(started(resolved.config, resolved.slots, locks))
@@ -188,7 +219,7 @@ def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Seque
 
 def _say_first(ahead: _Ahead) -> None:
     """What a person should know before the first case: how long it will take, what is passed over and what left out."""
-    from suite.commands.plan import left_out_lines, time_line
+    from suite.commands.plan import left_out_lines, remarks, time_line
     from suite.plan import left_out
     from suite.search.search import still_sought
     from suite.sweep import left
@@ -201,6 +232,7 @@ def _say_first(ahead: _Ahead) -> None:
     ]
     sys.stdout.write(f"{time_line(resolved.config, resolved.slots, waiting)}\n")
     sys.stdout.writelines(f"{line}\n" for line in left_out_lines(left_out(resolved.config, resolved.slots)))
+    sys.stdout.writelines(f"{line}\n" for line in remarks(resolved.config))
 
 
 def _show(finished: "SweepFinished", store: "Store") -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from suite.commands.opening import Opening
 from suite.commands.options import add_config_dir, add_json
+from suite.commands.output import say
 from suite.errors import UsageError
 from suite.interrupts import EXIT_INTERRUPTED, leave, on_interrupt
 
@@ -27,8 +28,8 @@ burst, the cold ones with everything doubled that makes them cold, and all of th
 ends ok, warn, FAIL or n/a (the device does not offer it) with one sentence. Raw results are stored as runs of the experiment
 selftest; the verdict with them, and how closely the device repeats itself.
 
-Takes backend, device, hardware, store.url and measure.* as run does; the cases themselves are fixed. The exit status is 3 when
-a question ends in FAIL."""
+Takes backend, device, hardware, store.url, wait_s and measure.* as run does; the cases themselves are fixed. The exit status
+is 3 when a question ends in FAIL."""
 EXAMPLES = """\
 roofbench selftest                              the best device found
 roofbench selftest device=all                   every GPU of this node, side by side
@@ -45,7 +46,9 @@ FIXED = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.add_argument("overrides", nargs="*", metavar="key=value", help="backend, device, hardware, store.url, measure.*")
+    parser.add_argument(
+        "overrides", nargs="*", metavar="key=value", help="backend, device, hardware, store.url, wait_s, measure.*"
+    )
     parser.add_argument("--last", action="store_true", help="print each device's latest verdict of the store; measure nothing")
     add_config_dir(parser)
     add_json(parser)
@@ -99,7 +102,7 @@ def _measured(config: "RunConfig", overrides: Sequence[str], as_json: bool) -> "
     Whatever can be refused is refused before there is a store: what cannot be planned, a held device, a worker that fails.
     """
     from suite.devices import resolve
-    from suite.locks import hold
+    from suite.locks import Wait, hold
     from suite.selftest.course import courses
     from suite.sweep import devices
 
@@ -108,7 +111,7 @@ def _measured(config: "RunConfig", overrides: Sequence[str], as_json: bool) -> "
     sys.stderr.writelines(f"roofbench: {note}\n" for note in resolved.notes)
     with ExitStack() as stack:
         stack.enter_context(on_interrupt(leave))
-        locks = stack.enter_context(hold(devices(resolved.slots)))
+        locks = stack.enter_context(hold(devices(resolved.slots), wait=Wait(config.wait_s, say)))
         opening = Opening(config.store.url, stack)
         return _carry_out(planned, locks, opening, overrides, sys.stderr if as_json else sys.stdout)
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 SUMMARY = "Look after a store: merge, prune, vacuum, check, rebuild, upgrade."
 DETAIL = "Each works on ./roofbench.db unless --store names another. `roofbench store ACTION --help` says more."
 EXAMPLES = """\
-roofbench store merge node1.db node2.db             their runs into ./roofbench.db
-roofbench store prune --before 2026-01-01 --dry-run which runs that would remove
-roofbench store check --store h200.db               whether a store is whole"""
+roofbench store merge node1.db node2.db              their runs into ./roofbench.db
+roofbench store prune --before 2026-01-01 --dry-run  which runs that would remove
+roofbench store check --store h200.db                whether a store is whole"""
 
 EXAMPLES_OF = {
     "merge": """\
@@ -156,6 +156,7 @@ def _upgrade(args: argparse.Namespace) -> Iterator[str]:
         yield f"{args.store}: schema {done.new} is current, nothing to do"
         return
     yield f"{args.store}: schema {done.old} is now {done.new}; the store before is kept as {done.backup}"
+    yield "figures that are new with it are derived for older results by `roofbench store rebuild`"
 
 
 def _check(args: argparse.Namespace) -> int:

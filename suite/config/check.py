@@ -12,6 +12,7 @@ from suite.search.settings import check_search
 from suite.settings import RunConfig
 
 OVERSIZE = ("refuse", "record")
+LONGEST_WAIT_S = 7 * 86400
 LARGEST_SEED = 2**63 - 1  # what a store's integer column holds
 
 
@@ -78,5 +79,7 @@ def _check_limits(config: RunConfig) -> None:
         if value is not None and not (value > 0 and math.isfinite(value)):
             wrong = "is not above 0" if math.isfinite(value) else "is not finite"
             raise UsageError(f"{name}={value} {wrong}; leave it out for no limit")
+    if not 0 <= config.wait_s <= LONGEST_WAIT_S:
+        raise UsageError(f"wait_s={config.wait_s:g} is not between 0 and {LONGEST_WAIT_S} (a week)")
     if not 0 <= config.seed <= LARGEST_SEED:
         raise UsageError(f"seed={config.seed} is not between 0 and {LARGEST_SEED}")

@@ -3,9 +3,10 @@
 Everything is composed once before it is handed over, so that a bad value ends as one line here too.
 """
 
+import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import hydra
@@ -17,18 +18,27 @@ from suite.config.compose import CONFIG_MODULE, CONFIG_NAME, compose_node, from_
 from suite.config.overrides import parse, refuse_sweeps, tidy
 from suite.config.own_files import own_files
 from suite.config.schema import register
+from suite.hardware.catalogue import builtin
 from suite.settings import RunConfig
 
 Task = Callable[[RunConfig, Sequence[str]], None]
+Refuse = Callable[[RunConfig, Sequence[str]], object]
+
+HERE = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
+EXPLAINED = "# what each setting means is written beside it in the files that this is composed of: {}\n"
 
 
-def sweep(overrides: Sequence[str], config_dir: Path | None, task: Task) -> None:
+def sweep(overrides: Sequence[str], config_dir: Path | None, task: Task, refuse: Refuse) -> None:
     """Call ``task`` with each combination of ``a,b`` values (and its overrides), through the launcher that is configured.
 
-    ``UsageError`` before the first one when any of them cannot be composed.  What ``task`` raises ends the sweep and escapes.
+    ``UsageError`` before the first one when any of them cannot be composed, or when ``refuse`` raises it for one that this
+    machine would run: another launcher's run elsewhere.  What ``task`` raises ends the sweep and escapes.
     """
     for combination in _combinations(overrides):
-        from_composed(compose_node(combination, config_dir), config_dir=config_dir)
+        node = compose_node(combination, config_dir)
+        config = from_composed(node, config_dir=config_dir)
+        if node.hydra.launcher.get("_target_") == HERE:
+            refuse(config, combination)
     raised: list[BaseException] = []
 
     def guarded(node: DictConfig) -> None:
@@ -48,10 +58,25 @@ def sweep(overrides: Sequence[str], config_dir: Path | None, task: Task) -> None
 
 
 def inspect(flags: Sequence[str], overrides: Sequence[str], config_dir: Path | None) -> None:
-    """Print what ``--cfg`` or ``--info`` (with its value, in ``flags``) asks for."""
+    """Print what ``--cfg`` or ``--info`` (with its value, in ``flags``) asks for.
+
+    It is held until Hydra is done: a reader that left would be told as an error of its logging, once for each line.
+    """
     refuse_sweeps(overrides)
     compose_node(overrides, config_dir)
-    _main([*flags, *tidy(overrides, config_dir)], config_dir, lambda node: None)
+    held = io.StringIO()
+    try:
+        with redirect_stdout(held):
+            _main([*flags, *tidy(overrides, config_dir)], config_dir, lambda node: None)
+    finally:
+        sys.stdout.write(held.getvalue() + _explained(flags))
+
+
+def _explained(flags: Sequence[str]) -> str:
+    """Where a person reads on; a comment, so that what is printed stays YAML."""
+    if flags[0] != "--cfg" or flags[1] == "hydra" or "--package" in flags:
+        return ""
+    return EXPLAINED.format(builtin(""))
 
 
 def _combinations(overrides: Sequence[str]) -> Iterator[list[str]]:

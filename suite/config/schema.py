@@ -34,6 +34,7 @@ class RunSchema:
     max_cases: int | None = None
     max_kernel_s: float | None = None
     max_time_s: float | None = None
+    wait_s: float = 0.0
     seed: int = 0
     resume: str | None = None
     note: str = ""

@@ -1,9 +1,11 @@
 """A CPU's peaks, derived from cores, clock and instruction set: an estimate that is labelled as one and refuses no result.
 
 The rates are what one core can retire per clock if its vector units are as wide as the assumption says; a clock that drops
-under wide vectors, a missing second unit or a guest's reported clock make them wrong by a factor of up to two.
+under wide vectors, a missing second unit or a guest's reported clock make them wrong by a factor of up to two.  Where no
+maximum clock can be read, the remark says ``nominal clock``: the cores run faster than the peak assumes whenever they boost.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from suite.hardware.figure import NOT_FOUND, Figure, Source, reported
@@ -52,6 +54,8 @@ INT8 = (
     Rate(("i8mm",), 128, "NEON matrix products on two 128-bit units: 32 products x 2 units x 2"),
     Rate(("asimddp",), 64, "NEON dot products on two 128-bit units: 16 products x 2 units x 2"),
 )
+MAXIMUM_BY = "cpufreq"  # the one source of a maximum clock, as ``details["clock_source"]`` names it
+NOMINAL = "nominal clock"
 NO_BANDWIDTH = "a CPU's memory bandwidth cannot be read from it; the calibrated read, copy and triad are its memory roof"
 
 
@@ -65,7 +69,7 @@ def derive(info: "DeviceInfo") -> HardwareSpec:
         architecture=info.architecture or "",
         unit_name="core",
         units=NOT_FOUND if info.visible_units is None else reported(info.visible_units, NOT_FOUND),
-        clocks=Clocks(boost_hz=NOT_FOUND if info.max_clock_hz is None else reported(info.max_clock_hz, NOT_FOUND)),
+        clocks=Clocks(boost_hz=_clock(info)),
         memory=Memory(
             visible_bytes=reported(info.memory_bytes, NOT_FOUND),
             bandwidth_bytes_s=Figure(note=NO_BANDWIDTH),
@@ -75,6 +79,17 @@ def derive(info: "DeviceInfo") -> HardwareSpec:
         ops_per_clock={pipe: _figure(rate.per_clock, rate.assumption) for pipe, rate in rates.items()},
         derived=True,
     )
+
+
+def _clock(info: "DeviceInfo") -> Figure:
+    if info.max_clock_hz is None:
+        return NOT_FOUND
+    return replace(reported(info.max_clock_hz, NOT_FOUND), note=NOMINAL if _is_nominal(info) else "")
+
+
+def _is_nominal(info: "DeviceInfo") -> bool:
+    """Whether the clock is what a label says: a guest sees no other, and without cpufreq no maximum can be read."""
+    return info.details.get("guest") == "yes" or not info.details.get("clock_source", "").startswith(MAXIMUM_BY)
 
 
 def _rates(flags: frozenset[str]) -> dict[str, Rate]:
@@ -99,7 +114,7 @@ def _peak(rate: Rate, info: "DeviceInfo") -> Figure:
     if not info.max_clock_hz or not info.visible_units:
         missing = "maximum clock" if info.visible_units else "core count"
         return Figure(sources=(DERIVED,), note=f"the CPU reports no {missing}, so no peak follows")
-    clock = f"{info.max_clock_hz / 1e9:g} GHz"
+    clock = f"{info.max_clock_hz / 1e9:g} GHz{f' {NOMINAL}' if _is_nominal(info) else ''}"
     how = f"{info.visible_units} cores x {rate.per_clock} a clock x {clock}; {rate.assumption}"
     return _figure(info.visible_units * rate.per_clock * info.max_clock_hz, how)
 

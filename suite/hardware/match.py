@@ -50,7 +50,7 @@ def match(info: "DeviceInfo", extra: Sequence[Path] = ()) -> Match:
     """
     if info.backend == "cpu":
         spec = cpu.derive(info)
-        return Match(spec, spec.id, "derived from cores, clock and vector width")
+        return Match(spec, spec.id, f"derived from cores, {spec.clocks.boost_hz.note or 'clock'} and vector width")
     try:
         named = _named(info, all_specs(extra))
         spec = _decided(named, info)

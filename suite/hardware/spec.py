@@ -22,11 +22,14 @@ MATRIX_FIRST = {"fp64": ("fp64_tensor", "fp64"), "fp32": ("fp32_matrix", "fp32")
 # Rates that a sheet has in ``peak_variants`` where they differ from the peak that stands in for them on the others: a GeForce
 # card adds fp16 products up in fp16 at twice the rate of its fp16 peak, which is for sums in fp32.
 VARIANTS = {"fp16_acc_fp16": "fp16"}
+# Over which ranks talk, where no arithmetic is meant: no sheet has a rate of operations for them.
+DEVICE_LINK = "device_link"
+LINKS = (DEVICE_LINK, "shared_gpu", "host")
 _SEVERAL = re.compile(r"(?P<rate>\w+)x(?P<products>[1-9]\d*)")
 
 
 class Pipe(NamedTuple):
-    """What a pipe's name says: a rate of ``RATES`` or ``VARIANTS``, and how many products at that rate make one.
+    """What a pipe's name says: a rate of ``RATES`` or ``VARIANTS``, or a link, and how many products at that rate make one.
 
     ``bf16x9`` multiplies at the rate of ``bf16``, nine times for each product: its peak is a ninth of it.
     """
@@ -45,7 +48,7 @@ def parse_pipe(name: str) -> Pipe:
     """Read a pipe's name; ``ValueError`` for what is none."""
     several = _SEVERAL.fullmatch(name)
     pipe = Pipe(several["rate"], int(several["products"])) if several else Pipe(name)
-    if pipe.rate not in RATES and pipe.rate not in VARIANTS:
+    if pipe.rate not in RATES and pipe.rate not in VARIANTS and name not in LINKS:
         raise ValueError(f"'{name}' is no pipe; pipes are {', '.join((*RATES, *VARIANTS))}, or several products as in bf16x9")
     return pipe
 

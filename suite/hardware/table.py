@@ -10,6 +10,7 @@ from suite.hardware.figure import NOT_FOUND, Figure, Figures, Source
 from suite.hardware.fits import RESERVE, WEIGHT_BITS, Fit, Fits, fits
 from suite.hardware.models import Model
 from suite.hardware.spec import PIPES, Check, HardwareSpec, Link, Memory
+from suite.hardware.terms import GRADES, used
 
 UNKNOWN = "n/a"
 BINARY_GB = 2**30  # bytes of a GB as makers count memory
@@ -69,6 +70,8 @@ def detail_lines(spec: HardwareSpec) -> list[str]:
     lines += _block("partitions", _partition_lines(spec, documents))
     lines += _block("notes", (f"  {note}" for note in spec.notes))
     lines += _fit_lines(fits(spec))
+    lines += _block("how far each figure is to be trusted", (f"  {grade}" for grade in GRADES))
+    lines += _block("words in the remarks", (f"  {term}: {meaning}" for term, meaning in used(lines)))
     return [*lines, *_block("sources", (f"  [{n}] {source.title}{_address(source)}" for source, n in documents.items()))]
 
 
@@ -196,7 +199,7 @@ def _numbers(sources: Iterable[Source], documents: dict[Source, int]) -> str:
 
 
 def _address(source: Source) -> str:
-    notes = {"vendor-quoted": "as quoted elsewhere", "vendor-copy": "a copy"}
+    notes = {"vendor-quoted": "the maker's document as others quote it", "vendor-copy": "a copy of the maker's document"}
     return "".join(f", {text}" for text in (notes.get(source.kind, ""), source.url or "") if text)
 
 

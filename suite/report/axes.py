@@ -36,7 +36,7 @@ EMPTY = Span(0.1, 1e4)  # what is shown when there is neither a point nor a roof
 def intensity_span(rows: Sequence[ResultRow], roofs: Sequence[Roof]) -> Span:
     """Half a decade around all points and ridge points, so that a single point still shows both sides of its ridge."""
     ridges = (roof.ridge for roof in roofs)
-    return _around([row.arithmetic_intensity for row in rows] + [ridge for ridge in ridges if ridge], below=3.0, above=4.0)
+    return around([row.arithmetic_intensity for row in rows] + [ridge for ridge in ridges if ridge], below=3.0, above=4.0)
 
 
 def rate_span(rows: Sequence[ResultRow], roofs: Sequence[Roof], intensities: Span) -> Span:
@@ -44,10 +44,11 @@ def rate_span(rows: Sequence[ResultRow], roofs: Sequence[Roof], intensities: Spa
     rates = [row.flop_s for row in rows if row.flop_s]
     peaks = [roof.peak_flop_s for roof in roofs]
     foot = [min(roof.values([intensities.low])[0] for roof in roofs)] if roofs else []
-    return _around(rates + peaks + foot, below=2.0, above=2.0)
+    return around(rates + peaks + foot, below=2.0, above=2.0)
 
 
-def _around(values: Iterable[float], below: float, above: float) -> Span:
+def around(values: Iterable[float], below: float, above: float) -> Span:
+    """From the lowest of the values over ``below`` to the highest times ``above``; ``EMPTY`` where there are none."""
     known = [value for value in values if value > 0 and math.isfinite(value)]
     if not known:
         return EMPTY

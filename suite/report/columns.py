@@ -1,6 +1,6 @@
 """The columns of a results table, in reading order: what the case is, how it ended, what limits it, how fast it was."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from suite.outcome import Outcome
@@ -8,6 +8,7 @@ from suite.report.words import (
     case_detail,
     percent,
     rate_unit,
+    relative_error,
     remarks,
     si,
     timing,
@@ -42,12 +43,21 @@ def ending(row: ResultRow) -> str:
 
 
 def _error(row: ResultRow) -> str:
-    return f"{row.error_rel:.1e}" if row.error_rel is not None else NOTHING
+    return relative_error(row.error_rel) if row.error_rel is not None else NOTHING
+
+
+def _quantisation(row: ResultRow) -> str:
+    return relative_error(row.quantisation_error) if row.quantisation_error is not None else NOTHING
 
 
 IDENTITY = (
     Column("Case", "Job, sizes and switches", case_detail, workload_title),
-    Column("Format", "Number format of the inputs", lambda row: row.format, lambda row: row.format),
+    Column(
+        "Format",
+        "Number format of the inputs, and what shares a scale",
+        lambda row: row.format_label,
+        lambda row: row.format_label,
+    ),
     Column("Implementation", "Who computes it", lambda row: row.implementation, lambda row: row.implementation),
     Column("Regime", "Cache, load and dispatch", lambda row: row.regime, lambda row: row.regime),
     Column("Bound", "What limits the case, or how it ended when it has no result", ending, ending),
@@ -92,10 +102,22 @@ FIGURES = (
     ),
     _figure("Clock", "Mean clock while the case ran", lambda row: si(row.clock_hz, "Hz"), lambda row: row.clock_hz),
     Column("Error", "Relative error against the reference", _error, lambda row: row.error_rel),
+    Column(
+        "Quantisation",
+        "Relative error of the product that rounding the data to the format costs",
+        _quantisation,
+        lambda row: row.quantisation_error,
+    ),
 )
 REMARKS = Column("Remarks", "Reasons and what to know before trusting the number", remarks, remarks)
 
 COLUMNS = (*IDENTITY, *FIGURES, REMARKS)
+RARE = ("Quantisation",)
+
+
+def told(columns: Iterable[Column], rows: Sequence[ResultRow]) -> tuple[Column, ...]:
+    """The columns without those that only some runs have and ``rows`` do not: the error of quantisation."""
+    return tuple(column for column in columns if column.title not in RARE or any(column.sort(row) is not None for row in rows))
 
 
 def named(*titles: str) -> tuple[Column, ...]:

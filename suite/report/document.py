@@ -11,6 +11,7 @@ from suite.outcome import Evidence
 from suite.report.cases import case_data
 from suite.report.floors import Ground
 from suite.report.headlines import Headline, headlines
+from suite.report.ladder import Ladder, ladders
 from suite.report.panels import Panel, Source, each_once, panel
 from suite.report.privacy import Scrubber, without_place_overrides, without_places
 from suite.report.reproduce import Command, rerun_command
@@ -29,7 +30,7 @@ class MeasurementSource(Source, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """One device of one run: its results, its roofs, and the best of each format.
+    """One device of one run: its results, its roofs, the best of each format, and the shapes measured in several formats.
 
     ``cases`` has the JSON values of ``case_data`` for each result that can be shown over time, by its id; ``unreadable``
     counts timed results whose samples the store cannot give back.
@@ -39,6 +40,7 @@ class DeviceReport:
     rows: tuple[ResultRow, ...]
     roofs: RoofSet
     headlines: tuple[Headline, ...]
+    ladders: tuple[Ladder, ...]
     system: tuple[Group, ...]
     cases: Mapping[int, dict[str, Any]] = field(default_factory=dict)
     unreadable: int = 0
@@ -122,6 +124,7 @@ def _device(
         rows=found.rows,
         roofs=found.roofs,
         headlines=headlines(own),
+        ladders=ladders(own),
         system=(
             device_group(device.info, found.spec, device.match_reason),
             ceilings_group(found.spec, pipes, found.calibrations.latest),
@@ -153,6 +156,7 @@ def _clean(row: ResultRow, scrubber: Scrubber) -> ResultRow:
         device=scrubber.text(row.device),
         reason=scrubber.text(row.reason),
         params=scrubber.json(row.params),
+        semantics=scrubber.json(row.semantics),
         switches=scrubber.json(row.switches),
     )
 

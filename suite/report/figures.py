@@ -1,7 +1,7 @@
 """Rows to Plotly figures, as pure functions.  No arithmetic of rooflines here: ``suite.roofline`` has all of it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from html import escape
 from typing import Any
 
@@ -22,10 +22,11 @@ CHART_CONFIG = {
     "modeBarButtonsToRemove": ["lasso2d", "select2d"],
     "responsive": True,
 }
-_PLOT_PX = 420
+PLOT_PX = 420
 _LINE_PX = 16  # of the key or a label
-_LEFT_PX = 72
-_FORMATS_PX = 64  # the legend of formats, in the three rows it needs on a screen of 390 px
+LEFT_PX, RIGHT_PX = 72, 16
+# The legend of formats on a screen of 390 px: columns as wide as the longest name, and rows of so many pixels.
+_LEGEND_PX, _SYMBOL_PX, _CHARACTER_PX, _ROW_PX = 330, 45, 7, 19
 _AXIS_PX = 52  # ticks and title of the horizontal axis
 
 
@@ -40,27 +41,41 @@ def roofline_figure(rows: Sequence[ResultRow], roofs: RoofSet, theme: Theme = "l
     intensities = intensity_span(points, roofs.lines)
     rates = rate_span(points, roofs.lines, intensities)
     figure = go.Figure(traces(points, roofs, intensities, ink))
-    figure.update_layout(_layout(ink, intensities, rates, key_lines(rows, roofs)))
+    above_px = _legend_px({row.format for row in points})
+    figure.update_layout(_layout(ink, intensities, rates, key_lines(rows, roofs), above_px))
     for label in _roof_labels(roofs, intensities, rates):
         figure.add_annotation(label)
     return figure
 
 
-def _layout(ink: Ink, intensities: Span, rates: Span, key: Sequence[str]) -> dict[str, Any]:
-    """Legend and key are placed by pixels from the plot, whose height is fixed."""
-    below = _AXIS_PX + _LINE_PX * (len(key) + 1)
-    height = _FORMATS_PX + _PLOT_PX + below
+def _legend_px(formats: Collection[str]) -> int:
+    """What the legend needs above the plot on the narrowest screen."""
+    longest = max(map(len, formats), default=0)
+    columns = max(1, _LEGEND_PX // (_SYMBOL_PX + _CHARACTER_PX * longest))
+    return 7 + _ROW_PX * max(1, math.ceil(len(formats) / columns))
+
+
+def _layout(ink: Ink, intensities: Span, rates: Span, key: Sequence[str], above_px: int) -> dict[str, Any]:
+    layout = frame(ink, key, above_px)
     return {
-        "height": height,
-        "margin": {"l": _LEFT_PX, "r": 16, "t": _FORMATS_PX, "b": below},
+        **layout,
+        "xaxis": log_axis("Arithmetic intensity (FLOP/byte)", intensities, ink, tickformat="~g"),
+        "yaxis": log_axis("Rate (FLOP/s; integers: OP/s)", rates, ink, tickformat="~s"),
+        "legend": _legend(1 - (above_px - 6) / layout["height"]),
+    }
+
+
+def frame(ink: Ink, key: Sequence[str], above_px: int) -> dict[str, Any]:
+    """The layout that figures share.  Legend and key are placed by pixels from the plot, whose height is fixed."""
+    below = _AXIS_PX + _LINE_PX * (len(key) + 1)
+    return {
+        "height": above_px + PLOT_PX + below,
+        "margin": {"l": LEFT_PX, "r": RIGHT_PX, "t": above_px, "b": below},
         "paper_bgcolor": ink.background,
         "plot_bgcolor": ink.background,
         "font": {"family": "system-ui, sans-serif", "size": 12, "color": ink.text},
         "hoverlabel": {"align": "left", "bgcolor": ink.background, "bordercolor": ink.muted, "font": {"color": ink.text}},
         "hovermode": "closest",
-        "xaxis": _axis("Arithmetic intensity (FLOP/byte)", intensities, ink, tickformat="~g"),
-        "yaxis": _axis("Rate (FLOP/s; integers: OP/s)", rates, ink, tickformat="~s"),
-        "legend": _legend(1 - (_FORMATS_PX - 6) / height),
         "annotations": [_key(key, ink)] if key else [],
     }
 
@@ -70,7 +85,8 @@ def _legend(bottom: float) -> dict[str, Any]:
     return {**place, "tracegroupgap": 0, "groupclick": "togglegroup", "bgcolor": "rgba(0,0,0,0)", "font": {"size": 12}}
 
 
-def _axis(title: str, span: Span, ink: Ink, tickformat: str) -> dict[str, Any]:
+def log_axis(title: str, span: Span, ink: Ink, tickformat: str) -> dict[str, Any]:
+    """A logarithmic axis over ``span``, with its title and ticks in the theme's colours."""
     return {
         "type": "log",
         "range": span.log10,
@@ -93,7 +109,7 @@ def _key(lines: Sequence[str], ink: Ink) -> dict[str, Any]:
         "yref": "paper",
         "x": 0,
         "y": 0,
-        "xshift": 12 - _LEFT_PX,
+        "xshift": 12 - LEFT_PX,
         "yshift": -_AXIS_PX,
         "xanchor": "left",
         "yanchor": "top",
@@ -106,7 +122,7 @@ def _key(lines: Sequence[str], ink: Ink) -> dict[str, Any]:
 def _roof_labels(roofs: RoofSet, intensities: Span, rates: Span) -> Iterator[dict[str, Any]]:
     """Each peak in words above its line at the right end; peaks too close for two lines of text share one."""
     lines = roofs.of_kind("spec") or roofs.of_kind("empirical")
-    for cluster in _clusters(sorted(lines, key=lambda roof: roof.peak_flop_s), rates.decades * _LINE_PX / _PLOT_PX):
+    for cluster in _clusters(sorted(lines, key=lambda roof: roof.peak_flop_s), rates.decades * _LINE_PX / PLOT_PX):
         yield {
             "text": escape(", ".join(roof.label for roof in cluster)),
             "x": math.log10(intensities.high),

@@ -44,6 +44,17 @@ GLOSSARY = (
         "half the width of the 95 % interval of the median",
         "Not resolved: the interval is wider than twice the median, which then says little more than the order of magnitude.",
     ),
+    Term(
+        "tensor, row, block",
+        "what shares one scale in a quantised format; zero point: one operand's zero may be any of its codes",
+        "Block: 1x128 numbers of A and 128x128 of B. A format that does not say has the scaling that its name implies.",
+    ),
+    Term(
+        "quantisation error",
+        "norm of what rounding the data to the format changes in the exact product, over the norm of that product",
+        "It is of the data and not of the arithmetic: computed in float64 on a sample of the product, from the numbers as "
+        "drawn and as stored. Nothing is rounded in fp64, in fp32 and in integers that are multiplied as they are.",
+    ),
     Term("converged", "the interval became as narrow as was asked before the time was up"),
     Term("steady", "clock and power had settled before sampling; a burst has no such state"),
     Term("contended", "processes outside the run used the device meanwhile"),

@@ -10,7 +10,7 @@ from suite.rows import ResultRow
 
 
 class Headline(NamedTuple):
-    """The best result of one format, which names its regime, among ``of`` verified ones."""
+    """The best result of one format (its label), which names its regime, among ``of`` verified ones."""
 
     format: str
     best: ResultRow
@@ -18,13 +18,14 @@ class Headline(NamedTuple):
 
 
 def headlines(rows: Sequence[ResultRow]) -> tuple[Headline, ...]:
-    """One headline a format, best fraction of spec first.
+    """One headline a format with its scaling, best fraction of spec first.
 
     Only measured results count, of any regime; one whose share of spec is known comes before one of which only the rate is,
     and one in doubt is a headline only where no other is.
     """
     measured = [row for row in rows if drawable(row) and row.evidence == Evidence.MEASURED]
-    found = [_headline(name, [row for row in measured if row.format == name]) for name in sorted({r.format for r in measured})]
+    labels = sorted({row.format_label for row in measured})
+    found = [_headline(label, [row for row in measured if row.format_label == label]) for label in labels]
     return tuple(sorted(found, key=lambda headline: _merit(headline.best), reverse=True))
 
 

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from suite.report.words import UNKNOWN, case_title, duration, marks, percent, rate_unit, si, timing
+from suite.report.words import UNKNOWN, case_title, duration, marks, percent, rate_unit, relative_error, si, timing
 from suite.rows import ResultRow
 
 
@@ -20,7 +20,7 @@ def _lines(row: ResultRow) -> list[str]:
         f"p50 {timing(row)}{_interval(row)}",
         _fractions(row),
         f"clock {si(row.clock_hz, 'Hz')}, power {si(row.power_w, 'W')}",
-        _error(row),
+        _errors(row),
         ", ".join([row.outcome, "converged" if row.converged else "", *marks(row)]).replace(", ,", ",").strip(", "),
     ]
 
@@ -37,8 +37,7 @@ def _fractions(row: ResultRow) -> str:
     return "of roofline: " + ", ".join(shares)
 
 
-def _error(row: ResultRow) -> str:
-    if row.error_rel is None:
-        return f"error {UNKNOWN}"
-    allowed = f" (tolerance {row.tolerance:.1e})" if row.tolerance is not None else ""
-    return f"error {row.error_rel:.1e}{allowed}"
+def _errors(row: ResultRow) -> str:
+    allowed = f" (tolerance {row.tolerance:.1e})" if row.tolerance is not None and row.error_rel is not None else ""
+    rounded = f", quantisation error {relative_error(row.quantisation_error)}" if row.quantisation_error is not None else ""
+    return f"error {relative_error(row.error_rel)}{allowed}{rounded}"

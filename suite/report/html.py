@@ -7,7 +7,7 @@ past the escaping.
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -19,14 +19,17 @@ from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.figures import CHART_CONFIG, roofline_figure
 from suite.report.glossary import GLOSSARY
 from suite.report.headlines import Headline
+from suite.report.ladder import ABOUT, Ladder
+from suite.report.ladder_figure import drawn, ladder_figure
 from suite.report.method import METHOD, OUTCOMES
-from suite.report.palette import INKS, format_colour
+from suite.report.palette import INKS, Theme, format_colour
 from suite.report.roofs import drawable
-from suite.report.tables import results_table, system_table
+from suite.report.tables import ladder_table, results_table, system_table
 from suite.report.tags import Html, join, script_json, tag
 from suite.report.words import counted, doubt, moment, percent, rate_unit, si, workload_title
 
 _NOWHERE = "form-action 'none'; base-uri 'none'"
+THEMES: tuple[Theme, ...] = ("light", "dark")
 DATA_ID = "roofbench-data"
 CASES_ID = "roofbench-cases"
 _SIMULATED = "Not all numbers in this report are measured: some are {kinds}. They are drawn differently and make no headline."
@@ -42,7 +45,7 @@ def render_html(document: ReportDocument) -> str:
         tag("main", *(_run(document, run) for run in document.runs), _method()),
         tag("footer", tag("p", f"Made by roofbench {document.runs[0].info.version} from the run's stored samples.")),
         tag("script", script_json(document.data()), type="application/json", id=DATA_ID),
-        *(_figure_data(index, device) for index, device in enumerate(devices)),
+        *(data for index, device in enumerate(devices) for data in _device_data(index, device)),
         tag("script", script_json(_cases(devices)), type="application/json", id=CASES_ID),
         *(Html(f"<script>{script}</script>") for script in scripts),
     )
@@ -102,7 +105,8 @@ def _run_line(run: RunReport) -> str:
 def _device(run: RunReport, device: DeviceReport, index: int) -> Html:
     title = f"Roofline of {device.label}"
     heading = tag("h3", title, id=f"device-{index}")
-    return tag("section", heading, _headlines(device), _figure(device, index), _results(run, device, index))
+    parts = (_headlines(device), _figure(device, index), *_ladders(device, index), _results(run, device, index))
+    return tag("section", heading, *parts)
 
 
 def _headlines(device: DeviceReport) -> Html:
@@ -119,7 +123,7 @@ def _card(headline: Headline) -> Html:
     rate = si(row.flop_s, rate_unit(row.format))
     return tag(
         "li",
-        tag("span", tag("i", style=f"background:{format_colour(row.format)}"), row.format, class_="format"),
+        tag("span", tag("i", style=f"background:{format_colour(row.format)}"), headline.format, class_="format"),
         tag("strong", percent(row.fractions.spec) if known else rate),
         tag("span", "of the spec roof" if known else "share of spec n/a"),
         tag("span", f"{rate}, {row.bound or 'unknown'} bound" if known else f"{row.bound or 'unknown'} bound", class_="small"),
@@ -145,14 +149,44 @@ def _figure(device: DeviceReport, index: int) -> Html:
     return tag("figure", plot, tag("figcaption", text))
 
 
-def _figure_data(index: int, device: DeviceReport) -> Html:
-    figures = {theme: roofline_figure(device.rows, device.roofs, theme) for theme in ("light", "dark")}
+def _ladders(device: DeviceReport, index: int) -> Iterator[Html]:
+    """The first is open, the others are a click away: an experiment of many shapes has one for each regime of each."""
+    if not device.ladders:
+        return
+    yield tag("h3", f"Precision ladder of {device.label}")
+    yield tag("p", ABOUT, class_="small")
+    for number, ladder in enumerate(device.ladders):
+        parts = (*_ladder_plot(ladder, f"ladder-{index}-{number}"), tag("p", ladder.note, class_="small"), ladder_table(ladder))
+        yield tag("details", tag("summary", ladder.title), *parts, class_="rungs", open=number == 0)
+
+
+def _ladder_plot(ladder: Ladder, identity: str) -> Iterator[Html]:
+    if ladder_figure(ladder) is None:
+        return
+    text = (
+        f"Speed against quantisation error, both logarithmic: {len(drawn(ladder))} of {len(ladder.rungs)} lines of the table "
+        "below are points, by its numbers."
+    )
+    yield tag("figure", tag("div", class_="plot", id=identity, role="group", aria_label=text), tag("figcaption", text))
+
+
+def _device_data(index: int, device: DeviceReport) -> Iterator[Html]:
+    """The figures of a device as data, each for the place that waits for it."""
+    yield _figure_data(f"plot-{index}", {theme: roofline_figure(device.rows, device.roofs, theme) for theme in THEMES})
+    for number, ladder in enumerate(device.ladders):
+        figures = {theme: ladder_figure(ladder, theme) for theme in THEMES}
+        drawable_ones = {theme: figure for theme, figure in figures.items() if figure is not None}
+        if drawable_ones:
+            yield _figure_data(f"ladder-{index}-{number}", drawable_ones)
+
+
+def _figure_data(target: str, figures: Mapping[Theme, go.Figure]) -> Html:
     content = {
         "data": json.loads(figures["light"].to_json())["data"],
         "themes": {name: _theme(figure) for name, figure in figures.items()},
         "config": CHART_CONFIG,
     }
-    return tag("script", script_json(content), type="application/json", class_="figure", data_target=f"plot-{index}")
+    return tag("script", script_json(content), type="application/json", class_="figure", data_target=target)
 
 
 def _cases(devices: Sequence[DeviceReport]) -> dict[str, Any]:

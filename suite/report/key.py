@@ -23,7 +23,7 @@ def key_lines(rows: Sequence[ResultRow], roofs: RoofSet) -> list[str]:
     points = [row for row in rows if drawable(row)]
     entries = [*_regimes(points), *_evidence(points), *_doubt(points), *_lines(roofs)]
     notes = [*_left_out(rows, len(points)), *roofs.notes]
-    return [*_filled(entries), *(line for note in notes for line in textwrap.wrap(note, COLUMNS))]
+    return [*filled(entries), *(line for note in notes for line in textwrap.wrap(note, COLUMNS))]
 
 
 def _regimes(points: Sequence[ResultRow]) -> Iterator[str]:
@@ -61,8 +61,8 @@ def _left_out(rows: Sequence[ResultRow], drawn: int) -> Iterator[str]:
         yield f"not drawn: {', '.join(counts)}"
 
 
-def _filled(entries: Sequence[str]) -> list[str]:
-    """As many entries on a line as fit."""
+def filled(entries: Sequence[str]) -> list[str]:
+    """As many entries on a line of ``COLUMNS`` characters as fit."""
     lines: list[str] = []
     for entry in (entry.replace(" ", _HELD) for entry in entries):
         if lines and len(lines[-1]) + len(_GAP) + len(entry) <= COLUMNS:

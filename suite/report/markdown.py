@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from suite.outcome import Outcome
-from suite.report.columns import COLUMNS
+from suite.report.columns import COLUMNS, told
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.glossary import GLOSSARY
 from suite.report.headlines import Headline
+from suite.report.ladder import ABOUT, Ladder
+from suite.report.ladder_columns import columns
 from suite.report.method import METHOD, OUTCOMES
 from suite.report.roofs import Roof
 from suite.report.system import Group
@@ -57,15 +59,33 @@ def _device(device: DeviceReport) -> Iterator[str]:
         yield _table(titles, (_headline(headline) for headline in device.headlines))
     yield _table(("Roof", "Pipe", "Load", "Peak", "Bandwidth", "Ridge"), (_roof(roof) for roof in device.roofs.lines))
     yield from (_text(f"Note: {note}.") for note in device.roofs.notes)
+    yield from _ladders(device)
     yield f"### Results of {_text(device.label)}"
-    yield _table([column.title for column in COLUMNS], ([column.text(row) for column in COLUMNS] for row in device.rows))
+    shown = told(COLUMNS, device.rows)
+    yield _table([column.title for column in shown], ([column.text(row) for column in shown] for row in device.rows))
+
+
+def _ladders(device: DeviceReport) -> Iterator[str]:
+    if not device.ladders:
+        return
+    yield f"### Precision ladder of {_text(device.label)}"
+    yield _text(ABOUT)
+    for ladder in device.ladders:
+        yield f"#### {_text(ladder.title)}"
+        yield _text(ladder.note)
+        yield _ladder(ladder)
+
+
+def _ladder(ladder: Ladder) -> str:
+    shown = columns(ladder)
+    return _table([column.title for column in shown], ([column.text(rung) for column in shown] for rung in ladder.rungs))
 
 
 def _headline(headline: Headline) -> Sequence[str]:
     row = headline.best
     rate = si(row.flop_s, rate_unit(row.format))
     shares = (percent(row.fractions.spec), rate, row.bound or "unknown")
-    return (row.format, *shares, workload_title(row), row.regime, str(headline.of))
+    return (headline.format, *shares, workload_title(row), row.regime, str(headline.of))
 
 
 def _roof(roof: Roof) -> Sequence[str]:

@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from suite.outcome import Outcome
-from suite.report.columns import Column, ending, named
+from suite.report import ladder_columns
+from suite.report.columns import Column, ending, named, told
+from suite.report.ladder import Ladder, Rung
 from suite.report.system import Group
 from suite.report.tags import Html, tag
 from suite.report.words import doubtful, remarks, variation, workload_title
@@ -21,9 +23,10 @@ REST = named(
     "Of boost",
     "Clock",
     "Error",
+    "Quantisation",
     "Implementation",
 )
-SHOWN = (*named("Case"), *FIRST, *REST)
+LEADING = (*named("Case"), *FIRST)
 HINT = "This table is wider than its place: scroll it sideways for more columns."
 
 
@@ -33,16 +36,46 @@ def results_table(rows: Sequence[ResultRow], caption: str, identity: str, opened
     What puts a figure in doubt stands under the case's name, where it is seen whatever is scrolled away.  The names of
     the results in ``opened`` are buttons that show the case over time.
     """
-    head = tag("tr", *(_heading(column) for column in SHOWN))
+    rest = told(REST, rows)
+    head = tag("tr", *(_heading(column) for column in (*LEADING, *rest)))
     table = tag(
         "table",
         tag("caption", caption),
         tag("thead", head),
-        tag("tbody", *(_row(row, row.result_id in opened) for row in rows)),
+        tag("tbody", *(_row(row, rest, row.result_id in opened) for row in rows)),
         class_="results sortable",
         id=identity,
     )
     return _scrolled(table, caption)
+
+
+def ladder_table(ladder: Ladder) -> Html:
+    """One row a rung, sortable, each with the number that its point has in the figure."""
+    shown = ladder_columns.columns(ladder)
+    head = tag("tr", *(_heading(column) for column in shown))
+    rows = (_rung(rung, shown) for rung in ladder.rungs)
+    table = tag(
+        "table",
+        tag("caption", f"Formats of {ladder.shape}, {ladder.regime}"),
+        tag("thead", head),
+        tag("tbody", *rows),
+        class_="results ladder sortable",
+    )
+    return _scrolled(table, ladder.title)
+
+
+def _rung(rung: Rung, shown: Sequence[ladder_columns.Column]) -> Html:
+    first, *rest = shown
+    number = tag("span", str(rung.number), class_="rung")
+    name = tag("th", number, " ", first.text(rung), scope="row", data_sort=rung.number)
+    cells = (_rung_cell(column, rung) for column in rest)
+    return tag("tr", name, *cells, class_="doubtful" if doubtful(rung.row) else None)
+
+
+def _rung_cell(column: ladder_columns.Column, rung: Rung) -> Html:
+    kind = f"bound {rung.row.bound or 'unknown'}" if column.title == "Bound" else "number" if column.numeric else None
+    value = column.sort(rung)
+    return tag("td", column.text(rung), class_=kind, data_sort="" if value is None else str(value))
 
 
 def _scrolled(table: Html, caption: str) -> Html:
@@ -51,19 +84,19 @@ def _scrolled(table: Html, caption: str) -> Html:
     return tag("div", tag("p", HINT, class_="hint"), scroll, class_="frame")
 
 
-def _heading(column: Column) -> Html:
+def _heading(column: Column | ladder_columns.Column) -> Html:
     button = tag("button", column.title, type="button", title=column.meaning)
     return tag("th", button, scope="col", class_="number" if column.numeric else None)
 
 
-def _row(row: ResultRow, opens: bool) -> Html:
+def _row(row: ResultRow, rest: Sequence[Column], opens: bool) -> Html:
     remark = remarks(row) if row.p50_s is not None else ""
     title = workload_title(row)
     shown = tag("button", title, type="button", class_="case", data_case=row.result_id, aria_expanded="false")
     below = (*_below("variation", variation(row)), *_below("remark", remark))
     name = tag("th", shown if opens else title, *below, scope="row")
     first = [_cell(column, row) for column in FIRST] if row.p50_s is not None else [_ending(row)]
-    return tag("tr", name, *first, *(_cell(column, row) for column in REST), class_=_row_class(row))
+    return tag("tr", name, *first, *(_cell(column, row) for column in rest), class_=_row_class(row))
 
 
 def _ending(row: ResultRow) -> Html:

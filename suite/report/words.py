@@ -27,6 +27,11 @@ def rate_unit(*names: str) -> str:
     return "OP/s" if names and all(re.fullmatch(r"int\d+", name) for name in names) else "FLOP/s"
 
 
+def relative_error(value: float | None) -> str:
+    """Two digits: ``2.6e-02``."""
+    return UNKNOWN if value is None else f"{value:.1e}"
+
+
 def duration(seconds: float | None) -> str:
     """Four significant digits in the largest unit that keeps the figure at or above 1: ``1.632 ms``."""
     if seconds is None:
@@ -93,7 +98,7 @@ def case_detail(row: ResultRow) -> str:
 
 def case_title(row: ResultRow) -> str:
     """Everything that names a case, in one line."""
-    return f"{case_detail(row)} {row.format} {row.implementation} {row.regime}"
+    return f"{case_detail(row)} {row.format_label} {row.implementation} {row.regime}"
 
 
 def marks(row: ResultRow) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ def searches(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[Subject, .
         if next(subject.candidates(), None) is None:
             raise UsageError(
                 f"no shape of search.step={subject.settings.step} fits in the memory of {subject.slot.backend} device "
-                f"{subject.slot.slot}; take a smaller step, or drop the format {subject.example.case.workload.format}"
+                f"{subject.slot.slot}; take a smaller step, or drop the format {subject.example.case.workload.format_label}"
             )
     return found
 

@@ -36,7 +36,7 @@ class Subject:
         case = self.example.case
         plain = {**_others(case.workload.params), "data": case.workload.distribution, **dict(case.switches)}
         words = [f"{name}={value}" for name, value in plain.items()]
-        return " ".join([case.workload.job, case.workload.format, case.implementation, *words])
+        return " ".join([case.workload.job, case.workload.format_label, case.implementation, *words])
 
     @property
     def key(self) -> str:

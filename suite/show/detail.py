@@ -78,6 +78,7 @@ def _identity(row: ResultRow, ground: Ground) -> dict[str, Any]:
         "workload": row.workload_key,
         "device": f"{row.backend} {row.device}, slot {row.device_slot}, {row.hardware or sheet}",
         "settings": ", ".join(f"{name}={value}" for name, value in settings.items()),
+        "semantics": ", ".join(f"{name}={value}" for name, value in row.semantics.items()) or "not said",
         "data": row.distribution,
         "execution": f"{row.execution}, {row.evidence}, attempt {row.attempt}, {row.finished_at} UTC",
         "work": f"{si(row.flops, rate_unit(row.format).removesuffix('/s'))}, {si(row.compulsory_bytes, 'B')} compulsory, "
@@ -98,12 +99,20 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
         "bound": row.bound,
         "rate": f"{si(row.flop_s, rate_unit(row.format))}, {si(row.bytes_s, 'B/s')}",
         "of roof": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fractions.items()),
+        **_rounding(row),
         "clock": si(row.clock_hz, "Hz"),
         "power": si(row.power_w, "W"),
         "energy": si(row.energy_j, "J") if row.energy_j is None or row.energy_j >= 1 else f"{row.energy_j:.3g} J",
         "throttle": "n/a" if row.throttle is None else row.throttle or "none seen",
         "memory": si(measured.peak_memory_bytes, "B"),
     }
+
+
+def _rounding(row: ResultRow) -> dict[str, str]:
+    """What rounding the data costs; nothing where the kernel does not say."""
+    if row.quantisation_error is None:
+        return {}
+    return {"quantisation error": f"{row.quantisation_error:.3g} of the product, from rounding the data to {row.format_label}"}
 
 
 def _answer(value: bool | None) -> str:

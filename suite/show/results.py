@@ -1,11 +1,11 @@
-"""A run's results as tables, one for each device, job and format; rows keep the order in which they were planned."""
+"""A run's results as tables, one for each device, job and format label; rows keep the order in which they were planned."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from suite.outcome import Outcome
 from suite.report.printable import clipped, printable
-from suite.report.words import NOT_RESOLVED, duration, marks, percent, relative_half_width
+from suite.report.words import NOT_RESOLVED, duration, marks, percent, relative_error, relative_half_width
 from suite.rows import DeviceRow, ResultRow, RunInfo
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
@@ -18,22 +18,23 @@ COLUMNS = (
     Column("p50", right=True),
     Column("±95%", rank=2, right=True),
     Column("TFLOP/s", rank=3, right=True),
-    Column("GB/s", rank=7, right=True),
+    Column("GB/s", rank=8, right=True),
     Column("of spec", right=True),
-    Column("at clock", rank=6, right=True),
-    Column("empirical", rank=5, right=True),
+    Column("at clock", rank=7, right=True),
+    Column("empirical", rank=6, right=True),
+    Column("quantisation", rank=5, right=True),
 )
 NAME_LENGTH = 80  # of a device's name, so that its spec sheet still stands behind it
 GRAVE = (Outcome.INCORRECT, Outcome.IMPOSSIBLE, Outcome.CRASHED, Outcome.TIMEOUT, Outcome.ERROR, Outcome.NOT_HONOURED)
 
 
 def run_lines(run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
-    """The whole answer of ``roofbench show``: the run, its devices, a table for each format, and how the cases ended."""
+    """The whole answer of ``roofbench show``: the run, its devices, a table for each format and scaling, how cases ended."""
     yield from header_lines(run, devices, screen)
-    for (slot, job, format_name), group in _groups(rows).items():
+    for (slot, job, label), group in _groups(rows).items():
         on = f" on device {slot}" if len(devices) > 1 else ""
         yield ""
-        yield screen.paint(printable(f"{job} {format_name}{on}"), "bold")
+        yield screen.paint(printable(f"{job} {label}{on}"), "bold")
         yield from result_table(group, screen)
     yield ""
     yield counts_line(rows)
@@ -118,7 +119,7 @@ def _groups(rows: Iterable[ResultRow]) -> dict[tuple[int, str, str], list[Result
     """Devices in slot order; within one, jobs and formats as they first appear."""
     groups: dict[tuple[int, str, str], list[ResultRow]] = {}
     for row in sorted(rows, key=lambda row: row.device_slot):
-        groups.setdefault((row.device_slot, row.job, row.format), []).append(row)
+        groups.setdefault((row.device_slot, row.job, row.format_label), []).append(row)
     return groups
 
 
@@ -139,6 +140,7 @@ def _row(row: ResultRow, differing: Sequence[str]) -> Row:
             percent(row.fractions.spec),
             percent(row.fractions.at_clock) if row.fractions.at_clock is not None else "",
             percent(row.fractions.empirical) if row.fractions.empirical is not None else "",
+            relative_error(row.quantisation_error) if row.quantisation_error is not None else "",
         ),
         remark(row),
         style,

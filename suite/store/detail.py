@@ -44,7 +44,7 @@ def find_result(connection: Connection, run_id: int, run: str, case: str) -> int
     if len(found) == 1:
         return int(found[0].id)
     if not found:
-        raise UsageError(f"run {run} has no result for a case '{case}'; `roofbench show {run} --json` lists their keys")
+        raise UsageError(f"run {run} has no result for a case '{case}'; `roofbench show {run} --keys` lists them")
     names = ", ".join(f"{each.key}@{each.device_slot}" for each in found)
     raise UsageError(f"case '{case}' of run {run} may be {names}{', ...' if len(found) == _MANY else ''}: name one of them")
 

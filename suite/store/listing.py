@@ -32,6 +32,7 @@ COLUMNS: dict[str, Any] = {
     "format": Workload.format,
     "execution": Result.execution,
     "params": cast(Workload.params, Text),
+    "semantics": cast(Workload.semantics, Text),
     "distribution": Workload.distribution,
     "switches": cast(Case.switches, Text),
     "cache": Case.cache,
@@ -54,7 +55,7 @@ COLUMNS: dict[str, Any] = {
 }
 SUMMARY_FIELDS = (
     "bound", "count", "p50_s", "p05_s", "p95_s", "min_s", "flop_s", "bytes_s", "clock_hz", "energy_j", "power_w", "throttle",
-    "interval_low_s", "interval_high_s", "fraction_spec", "fraction_boost", "fraction_at_clock",
+    "interval_low_s", "interval_high_s", "fraction_spec", "fraction_boost", "fraction_at_clock", "quantisation_error",
 )  # fmt: skip
 _TEXTS = ("bound", "throttle")
 NUMBERS = ("error_rel", "tolerance", *(name for name in SUMMARY_FIELDS if name not in _TEXTS))
@@ -115,7 +116,8 @@ def to_row(fields: dict[str, Any], empirical: Empirical | None = None) -> Result
         _refuse_misfits(fields)
         fields["arithmetic_intensity"] = Work(fields["flops"], fields["compulsory_bytes"], None).arithmetic_intensity
         seen = empirical(fields) if empirical else None
-        fields["params"], fields["switches"] = _parsed(fields["params"]), _parsed(fields["switches"])
+        for name in ("params", "semantics", "switches"):
+            fields[name] = _parsed(fields[name])
         fields["finished_at"] = utc_text(fields["finished_at"])
         low, high = fields.pop("interval_low_s"), fields.pop("interval_high_s")
         return ResultRow(

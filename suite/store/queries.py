@@ -20,7 +20,7 @@ from suite.store.damage import Damaged, converting
 from suite.store.detail import find_measurement, find_result, load_kept
 from suite.store.files import locate, refuse_irregular
 from suite.store.listing import fetch, is_latest, rows_statement, to_row
-from suite.store.roofs import RoofKey, Roofs, best_rates, calibrated, history, latest
+from suite.store.roofs import RoofKey, Roofs, best_bandwidth, best_rates, calibrated, history, latest
 from suite.store.runs import find_run, finished_counts, to_info
 
 _ENVIRONMENT = tables.table_of(tables.Environment)
@@ -159,6 +159,11 @@ class Reader:
         """The best verified operations per second by (device_uid, pipe, load)."""
         with self._reading("its summaries") as connection:
             return best_rates(connection, evidence)
+
+    def empirical_bandwidth(self, device_uid: str, evidence: Evidence = Evidence.MEASURED) -> float | None:
+        """The fastest read, copy or triad of a device, bytes per second, by all of its calibrations; ``None`` without one."""
+        with self._reading("its calibrations") as connection:
+            return best_bandwidth(connection, evidence, device_uid)
 
     def calibrations(self, device_uid: str, backend: str, evidence: Evidence = Evidence.MEASURED) -> CalibrationHistory:
         """Every calibration of a device as one backend sees it: its own empty kernels, and the chip's bandwidth."""

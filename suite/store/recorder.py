@@ -258,6 +258,7 @@ class RunWriter:
                 "hardware": device.hardware,
                 "format": case.workload.format,
                 "params": dict(case.workload.params),
+                "semantics": dict(case.workload.semantics),
                 "distribution": case.workload.distribution,
                 "switches": dict(case.switches),
             }

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
@@ -12,7 +12,7 @@ from suite.hardware.spec import HardwareSpec
 from suite.jobs.calibration import CalibrationJob
 from suite.outcome import Bound, Evidence, Outcome
 from suite.roofline import Ceilings, EmpiricalRoofs, empirical_fraction, in_cache
-from suite.rows import BaseFigures, BaseKey, CalibrationHistory, DeviceRow, base_name, calibration_of
+from suite.rows import BANDWIDTHS, BaseFigures, BaseKey, CalibrationHistory, DeviceRow, base_name, calibration_of
 from suite.store import tables
 from suite.store.catalogue import to_device_row
 from suite.store.damage import converting
@@ -24,16 +24,22 @@ _RESULT = tables.table_of(tables.Result)
 _SUMMARY = tables.table_of(tables.Summary)
 _WORKLOAD = tables.table_of(tables.Workload)
 
+WIDEST = 2  # medians: an interval wider than this says little more than the order of magnitude
+
 # Kinds of evidence that are compared among themselves; the others (a peer's log, a compiler's estimate) have no roofs.
 COMPARED = (Evidence.MEASURED, Evidence.SIMULATED)
 
 
 class Calibrated(NamedTuple):
-    """One base figure with the UTC time at which it was measured, as result rows have it."""
+    """One base figure with the UTC time at which it was measured, as result rows have it.
+
+    One that is not ``resolved`` bounds the results after it, as nothing else is known, and is never the best.
+    """
 
     finished_at: str
     key: BaseKey
     value: float
+    resolved: bool
 
 
 class RoofKey(NamedTuple):
@@ -50,7 +56,7 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
     # Grouped by the device's row first, which one index answers, then by chip: a chip has a row in every run.
     rows = (
         select(_SUMMARY.c.device_id, _SUMMARY.c.pipe, _SUMMARY.c.load, func.max(_SUMMARY.c.flop_s).label("flop_s"))
-        .where(_SUMMARY.c.evidence == evidence.value, _SUMMARY.c.verified, _SUMMARY.c.pipe.is_not(None))
+        .where(_SUMMARY.c.evidence == evidence.value, _SUMMARY.c.verified, _SUMMARY.c.pipe.is_not(None), _is_resolved())
         .group_by(_SUMMARY.c.device_id, _SUMMARY.c.pipe, _SUMMARY.c.load)
     )
     if uids is not None:
@@ -82,6 +88,7 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
             _SUMMARY.c.bytes_s,
             _SUMMARY.c.p50_s,
             _RESULT.c.finished_at,
+            _is_resolved(),
         )
         .select_from(_WORKLOAD)
         .join(_CASE, _CASE.c.workload_id == _WORKLOAD.c.id)
@@ -95,18 +102,24 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
     if uids is not None:
         statement = statement.where(_RESULT.c.device_id.in_(select(_DEVICE.c.id).where(_DEVICE.c.uid.in_(uids))))
     found = []
-    for uid, backend, params, dispatch, bytes_s, p50_s, finished_at in connection.execute(statement):
+    for uid, backend, params, dispatch, bytes_s, p50_s, finished_at, resolved in connection.execute(statement):
         op = str(params.get("op"))
         name = base_name(op, dispatch)
         if name is not None:
             value = p50_s if op == "empty" else bytes_s
-            found.append(Calibrated(utc_text(finished_at), BaseKey(uid, backend, name), value))
+            found.append(Calibrated(utc_text(finished_at), BaseKey(uid, backend, name), value, bool(resolved)))
     return found
 
 
 def latest(found: Iterable[Calibrated]) -> BaseFigures:
     """The latest of each figure."""
     return {each.key: each.value for each in found}
+
+
+def best_bandwidth(connection: Connection, evidence: Evidence, uid: str) -> float | None:
+    """The memory roof of a device, bytes per second: the fastest read, copy or triad that any of its calibrations resolved."""
+    found = calibrated(connection, evidence, [uid])
+    return max((each.value for each in found if each.resolved and each.key.name in BANDWIDTHS), default=None)
 
 
 def history(found: Iterable[Calibrated], device_uid: str, backend: str) -> CalibrationHistory:
@@ -130,12 +143,13 @@ class Roofs:
     def fraction(self, fields: Mapping[str, Any]) -> float | None:
         """The empirical fraction of a result, given as the fields of a row; ``None`` unless it was timed and verified.
 
-        ``None`` as well for what a cache bounds: how fast it can be has not been measured.
+        ``None`` as well for what a cache bounds: how fast it can be has not been measured; and for a time that is not
+        resolved: as it is no roof, it could lie anywhere above one.
         """
         evidence, uid = fields["evidence"], fields["device_uid"]
         if evidence not in COMPARED or fields["outcome"] != Outcome.OK or fields["flop_s"] is None:
             return None
-        if fields["bound"] == Bound.CACHE:
+        if fields["bound"] == Bound.CACHE or not _resolved(fields):
             return None
         seen = self._devices.get((evidence, uid))
         if seen is None:
@@ -158,11 +172,21 @@ class _Seen(NamedTuple):
 
 
 def _look_up(connection: Connection, evidence: Evidence, uid: str) -> _Seen:
-    calibration = calibration_of(latest(calibrated(connection, evidence, [uid])), uid, "")  # of any backend: bandwidth alone
     last_seen = select(_DEVICE).where(_DEVICE.c.uid == uid).order_by(_DEVICE.c.id.desc()).limit(1)
     device = to_device_row(connection.execute(last_seen).one())
     best = best_rates(connection, evidence, [uid])
-    return _Seen({(key.pipe, key.load): rate for key, rate in best.items()}, calibration.best_bytes_s, _llc_bytes(device))
+    bandwidth_bytes_s = best_bandwidth(connection, evidence, uid)
+    return _Seen({(key.pipe, key.load): rate for key, rate in best.items()}, bandwidth_bytes_s, _llc_bytes(device))
+
+
+def _is_resolved() -> ColumnElement[bool]:
+    """Whether a median is known to within itself: ``NULL``, so no, where a single sample has no interval."""
+    return _SUMMARY.c.interval_high_s - _SUMMARY.c.interval_low_s <= WIDEST * _SUMMARY.c.p50_s
+
+
+def _resolved(fields: Mapping[str, Any]) -> bool:
+    low, high = fields["interval_low_s"], fields["interval_high_s"]
+    return low is not None and high is not None and high - low <= WIDEST * fields["p50_s"]
 
 
 def _llc_bytes(device: DeviceRow) -> int | None:

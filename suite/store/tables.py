@@ -212,6 +212,7 @@ class Summary(Base):
     energy_j: Mapped[float | None]
     power_w: Mapped[float | None]
     throttle: Mapped[str | None]
+    quantisation_error: Mapped[float | None]
 
 
 class SampleBlob(Base):

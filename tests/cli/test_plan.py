@@ -64,14 +64,25 @@ def test_a_device_that_no_backend_measures_is_not_planned_on_another_s(sheet: st
     )
 
 
-@pytest.mark.parametrize(("backend", "sheet"), [("cuda", "mi300x"), ("cuda", "intel-gaudi2"), ("rocm", "h200-sxm5-141gb")])
+@pytest.mark.parametrize(
+    ("backend", "sheet"),
+    [
+        ("cuda", "mi300x"),
+        ("cuda", "intel-gaudi2"),
+        ("rocm", "h200-sxm5-141gb"),
+        ("cpu", "h200-sxm5-141gb"),
+        ("[cpu,cuda]", "h200-sxm5-141gb"),
+        ("[cuda,cpu]", "h200-sxm5-141gb"),
+    ],
+)
 def test_a_backend_is_not_planned_for_another_maker_s_device(
     backend: str, sheet: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["plan", f"backend={backend}", f"hardware={sheet}"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith(f"roofbench: backend={backend} measures devices of ")
+    measures = "backend=cpu measures a CPU, " if "cpu" in backend else f"backend={backend} measures devices of "
+    assert said.err.startswith(f"roofbench: {measures}")
     assert said.err.endswith("; leave one of them out\n")
 
 
@@ -79,7 +90,6 @@ def test_a_backend_is_not_planned_for_another_maker_s_device(
     ("overrides", "backend"),
     [
         ((), "cuda"),
-        (("backend=[cpu,cuda]",), "cuda"),
         (("backend=xla",), "xla"),
         ((*FAKE[:2], "backend=fake"), "fake"),
     ],
@@ -136,3 +146,51 @@ def test_devices_that_work_side_by_side_take_the_time_of_one(capsys: pytest.Capt
 def test_a_sweep_that_is_cut_off_says_after_how_long(capsys: pytest.CaptureFixture[str]) -> None:
     assert ", of which max_time_s=2 allows 2 s at a time; " in plan(capsys, *FAKE, "max_time_s=2")[-1]
     assert "max_time_s" not in plan(capsys, *FAKE, "max_time_s=3600")[-1]
+
+
+def test_lines_that_differ_in_switches_or_data_only_say_in_which(capsys: pytest.CaptureFixture[str]) -> None:
+    axes = (
+        "jobs.gemm.fp8_fast_accum=[true,false]",
+        "jobs.gemm.distributions=[normal,zeros]",
+        "jobs.gemm.emulation=[none,bf16x9]",
+    )
+    lines = plan(capsys, H200, "jobs.gemm.formats=[fp8_e4m3,fp32,bf16]", "jobs.gemm.shapes=[4096]", *axes, "max_cases=null")
+    cases = [line.partition(" GB")[0].rpartition("  ")[0] for line in lines if line.startswith(("gemm", "calibration"))]
+    assert len(set(cases)) == len(cases) > 20
+    fp8 = [line for line in cases if " fp8_e4m3 " in line and line.startswith("gemm")]
+    assert all(line.count(" fp8_fast_accum=true") + line.count(" fp8_fast_accum=false") == 1 for line in fp8)
+    assert any(line.endswith(" distribution=zeros emulation=bf16x9") for line in cases)
+    assert not any(line.startswith("calibration") and "distribution" in line for line in cases)
+    assert not any("reduced_precision_reduction" in line for line in cases)  # the same in all of them
+
+
+def test_a_plan_in_which_nothing_varies_names_no_choices(capsys: pytest.CaptureFixture[str]) -> None:
+    titles = [line for line in plan(capsys, H200, "jobs.gemm.formats=[bf16,fp8_e4m3]") if line.startswith("gemm ")]
+    assert titles
+    assert not any("=" in line.replace("layout=nt", "") for line in titles)
+
+
+def test_where_nothing_that_was_asked_for_is_left_the_plan_says_so_and_the_run_refuses(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    too_long = ("jobs.gemm.shapes=[16384,32768]", "max_kernel_s=1e-6", *FAKE, f"{H200}")
+    line = plan(capsys, *too_long)[-1]
+    assert line.startswith(
+        "a run is refused: nothing that was asked for is left: gemm 16384x16384x16384 layout=nt bf16: at least "
+    )
+    assert line.endswith(
+        " s a launch on fake, above max_kernel_s=1e-06, and 1 more; choose smaller shapes, or max_kernel_s=null to measure "
+        "them all the same"
+    )
+    assert cli.main(["run", *too_long]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err) == ("", f"roofbench: {line.removeprefix('a run is refused: ')}\n")
+    assert cli.main(["run", "-m", *too_long, "seed=1,2"]) == 2
+    assert capsys.readouterr().out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_of_the_selftest_s_experiment_says_that_it_is_a_part(capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan(capsys, H200, "experiment=selftest")[-1].startswith("this is one pass of four: `roofbench selftest` measures ")
+    assert not any("selftest" in line for line in plan(capsys, H200))

@@ -29,7 +29,13 @@ REFUSED = [
     (["store", "prune"], "prune needs runs or a date: roofbench store prune RUN..., or --before 2026-01-31"),
     (["store", "prune", "--before", "soon"], "--before soon is not a date; write YYYY-MM-DD, such as 2026-01-31"),
     (["run", "--cfg", "jbo"], "unknown --cfg/-c 'jbo'; did you mean 'job'?"),
-    (["run", "-m", "--cfg", "job"], "argument --cfg/-c: not allowed with argument --multirun/-m; " + HELP.format("run")),
+    (
+        ["run", "-m", "--cfg", "job"],
+        "-m and --cfg do not go together, as in any Hydra program: a sweep has a configuration for each combination; "
+        "write --cfg or --info with one value each, without -m",
+    ),
+    (["run", "wait_s=-1"], "wait_s=-1 is not between 0 and 604800 (a week)"),
+    (["run", "wait_s=inf"], "wait_s=inf is not between 0 and 604800 (a week)"),
     (["run", "--resolve"], "--package and --resolve go with --cfg; write roofbench run --cfg job --resolve"),
     (["run", "job=gem"], "unknown job 'gem'; did you mean 'gemm'?"),
     (["plan", "job=gem"], "unknown job 'gem'; did you mean 'gemm'?"),

@@ -2,11 +2,15 @@
 
 import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from suite import cli
 from suite.store.queries import Reader
 from tests.cli.command import FAKE, leaves_slowly, roofbench, start, wait_for
 
@@ -120,12 +124,25 @@ def test_m_makes_one_run_for_each_combination_in_one_store(tmp_path: Path) -> No
     assert all(run.status == "complete" for run in runs)
 
 
-def test_one_configuration_that_cannot_run_does_not_stop_the_others(tmp_path: Path) -> None:
-    said = roofbench(tmp_path, "run", "-m", *FAKE, "device=3,0")
-    assert said.status == 2
+@pytest.mark.parametrize("devices", ["0,3", "3,0"])
+def test_a_sweep_in_which_one_run_cannot_be_ends_before_the_first(devices: str, tmp_path: Path) -> None:
+    """Status 2 promises that nothing was run: not after minutes of the others."""
+    said = roofbench(tmp_path, "run", "-m", *FAKE, f"device={devices}")
+    assert (said.status, said.out) == (2, "")
     assert said.err.startswith("roofbench: device=3 is not among the devices of backend 'fake' (0)")
-    with Reader.open(str(tmp_path / "roofbench.db")) as reader:
-        assert [run.status for run in reader.runs()] == ["complete"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_is_refused_after_another_was_measured_does_not_stop_the_rest_and_is_a_failure(tmp_path: Path) -> None:
+    """A store is looked at when its run begins: it may be made, moved or filled by the runs before."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "b.db").mkdir()
+    said = roofbench(tmp_path, "run", "-m", *FAKE, "store.url=a.db,deep/b.db,c.db")
+    assert said.status == 1
+    assert "roofbench: store " in said.err
+    for name in ("a.db", "c.db"):
+        with Reader.open(str(tmp_path / name)) as reader:
+            assert [run.status for run in reader.runs()] == ["complete"]
 
 
 def test_every_device_runs_every_case(tmp_path: Path) -> None:
@@ -219,6 +236,59 @@ def test_hydra_s_own_views_work(flags: tuple[str, ...], expected: str, tmp_path:
     assert (said.status, said.err) == (0, "")
     assert expected in said.out
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (("--cfg",), True),
+        (("--cfg", "all"), True),
+        (("--cfg", "hydra"), False),
+        (("--cfg", "job", "--package", "measure"), False),
+    ],
+    ids=str,
+)
+def test_a_printed_configuration_says_where_its_settings_are_explained_and_stays_yaml(
+    flags: tuple[str, ...], says: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", *FAKE, *flags]) == 0
+    printed = capsys.readouterr().out
+    *_, last = printed.splitlines()
+    assert last.startswith("# what each setting means ") is says
+    if says:
+        folder = Path(last.rpartition(": ")[2])
+        assert "formats" in (folder / "job" / "gemm.yaml").read_text()
+    assert isinstance(yaml.safe_load(printed), dict)
+
+
+@pytest.mark.parametrize("flags", ["--info", "--info defaults", "--cfg all"])
+def test_a_reader_who_leaves_a_printed_configuration_is_no_error(flags: str, tmp_path: Path) -> None:
+    code = f"{sys.executable} -m suite.cli run {' '.join(FAKE)} {flags} | head -n 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] in ("0", str(cli.EXIT_PIPE_CLOSED))  # 0 where it all fitted into the pipe
+
+
+def test_a_run_waits_for_a_held_device_when_it_is_asked_to(tmp_path: Path) -> None:
+    leaving = tmp_path / "leaving"
+    with start(tmp_path, "run", *FAKE, *leaves_slowly(leaving)) as first:
+        wait_for(leaving)  # it holds the device until its worker has left
+        try:
+            refused = roofbench(tmp_path, "run", *FAKE, "store.url=other.db")
+            with start(tmp_path, "run", *FAKE, "wait_s=60", "store.url=other.db") as second:
+                assert second.stderr is not None
+                told = second.stderr.readline()
+                first.send_signal(signal.SIGKILL)
+                out, _ = second.communicate(timeout=60)
+        finally:
+            first.kill()
+    assert refused.status == 1
+    assert "wait for it with wait_s=SECONDS" in refused.err
+    assert told.startswith("roofbench: fake device 0 (Simulated Accelerator) is held by run 2")
+    assert told.endswith(" s at most\n")
+    assert (second.returncode, "stored in" in out) == (0, True)
+    with Reader.open(str(tmp_path / "other.db")) as reader:
+        assert [run.config["wait_s"] for run in reader.runs()] == [60.0]
 
 
 def test_overrides_may_stand_on_both_sides_of_options(tmp_path: Path) -> None:

@@ -245,6 +245,6 @@ def test_a_worker_that_cannot_start_leaves_no_store(tmp_path: Path) -> None:
 
 def test_every_setting_is_either_fixed_or_the_user_s() -> None:
     """A new one must be decided on: it changes the cases, or it does not."""
-    free = {"backend", "backends", "measure", "store", "launcher", "hardware", "device", "seed", "note"}
+    free = {"backend", "backends", "measure", "store", "launcher", "hardware", "device", "seed", "note", "wait_s"}
     known = {*GROUPS, *RunSchema.__dataclass_fields__}
     assert known == free | {name for name in FIXED if "." not in name}

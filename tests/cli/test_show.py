@@ -56,6 +56,24 @@ def test_formats_stand_apart_in_the_order_they_ran() -> None:
     assert lines[-1] == "4 ok, 1 out of memory"
 
 
+def scalings() -> list[ResultRow]:
+    return [result(format="fp8_e4m3", semantics={"scaling": name}, quantisation_error=0.0374) for name in ("tensor", "row")]
+
+
+def test_scalings_of_a_format_stand_apart() -> None:
+    lines = shown(PLAIN, scalings())
+    assert [line for line in lines if line.startswith("gemm")] == ["gemm fp8_e4m3", "gemm fp8_e4m3 row"]
+
+
+def test_the_error_of_quantisation_is_a_column_where_a_run_has_it_and_goes_before_the_time() -> None:
+    assert line_with("quantisation", shown(PLAIN, scalings()[:1])).endswith("empirical  quantisation")
+    assert line_with("4096x4096x4096", shown(PLAIN, scalings()[:1])).endswith("3.7e-02")
+    assert not [line for line in shown(PLAIN) if "quantisation" in line]
+    narrow = shown(Screen(80), scalings()[:1])
+    assert not [line for line in narrow if "quantisation" in line]
+    assert line_with("p50", narrow)
+
+
 def test_devices_stand_apart_where_there_are_several() -> None:
     two = [replace(row, device_slot=slot) for row in rows()[:2] for slot in (0, 1)]
     lines = list(run_lines(run_info(), [device(), device(slot=1)], two, PLAIN))

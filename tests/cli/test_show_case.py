@@ -74,6 +74,15 @@ def test_a_case_shows_its_samples_device_checks_and_surroundings() -> None:
     assert "line 29" not in text
 
 
+def test_a_case_says_how_it_is_scaled_and_what_rounding_costs_where_that_is_known() -> None:
+    scaled = result(format="int8", semantics={"scaling": "row", "zero_point": True}, quantisation_error=0.01)
+    text = "\n".join(detail_lines(replace(detail(), row=scaled), GROUND, PLAIN))
+    assert text.startswith("gemm 4096x4096x4096 int8 row zero point library")
+    assert "semantics  scaling=row, zero_point=True" in text
+    assert re.search(r"quantisation error +0.01 of the product, from rounding the data to int8 row zero point", text)
+    assert "quantisation error" not in "\n".join(detail_lines(detail(), GROUND, PLAIN))
+
+
 def test_a_case_without_a_number_shows_none() -> None:
     nothing = dict.fromkeys(("samples", "interval_s", "check_before", "check_after"))
     lost = detail(outcome=Outcome.CRASHED, reason="signal 11", **nothing)

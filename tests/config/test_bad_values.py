@@ -13,7 +13,7 @@ from suite.settings import MeasureSettings
 
 TOP = (
     "backend, backends, device, experiment, hardware, job, jobs, launcher, max_cases, max_kernel_s, max_time_s, measure, note, "
-    "oversize, resume, search, seed, store"
+    "oversize, resume, search, seed, store, wait_s"
 )
 READ = "write key=value, and quote what the shell or Hydra would split: 'key=\"a, b\"'"
 NO_DEVICE = "is no device; write an index, a list such as device=[0,1], device=all or a MIG name"

@@ -1,17 +1,20 @@
 """Every file of configs/ composes, alone and in the combinations that people type."""
 
-from dataclasses import fields, is_dataclass
+import importlib
+import re
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import configs
 from suite.config import compose
 from suite.config.compose import compose_node
 from suite.config.schema import GROUPS, RunSchema
 from suite.jobs.gemm import GemmSettings
-from suite.settings import RunConfig
+from suite.settings import MeasureSettings, RunConfig, SearchSettings
 
 FOLDER = Path(configs.__file__).parent
 OPTIONS = [(path.parent.name, path.stem) for group in GROUPS for path in sorted((FOLDER / group).glob("*.yaml"))]
@@ -87,3 +90,35 @@ def _everything(value: Any) -> list[Any]:
     if isinstance(value, list | tuple):
         return [value, *(each for item in value for each in _everything(item))]
     return [value]
+
+
+def test_the_standard_measure_file_shows_every_setting_with_its_default_and_what_it_means() -> None:
+    """Readers are pointed to it: a setting that is not there has no explanation outside the source."""
+    text = (FOLDER / "measure" / "standard.yaml").read_text()
+    shown = yaml.safe_load(text)
+    del shown["defaults"]
+    assert shown == asdict(MeasureSettings())
+    remarked = re.findall(r"^(\w+):.*# \S", text, re.MULTILINE)
+    in_blocks = {"burst_windows", "burst_window_s", "deadlines"}  # explained above their block
+    assert set(remarked) == {field.name for field in fields(MeasureSettings)} - in_blocks
+
+
+def test_every_setting_of_a_run_is_explained_where_it_stands() -> None:
+    text = (FOLDER / "run.yaml").read_text()
+    groups = {"jobs", "backends", "measure", "store", "search", "hardware"}
+    for name in {field.name for field in fields(RunSchema)} - groups:
+        assert re.search(rf"^{name}:.*# \S", text, re.MULTILINE), name
+
+
+def test_every_setting_of_a_search_stands_in_the_experiment_that_has_one() -> None:
+    shown = yaml.safe_load((FOLDER / "experiment" / "peak.yaml").read_text())["search"]
+    assert shown == asdict(SearchSettings())
+
+
+@pytest.mark.parametrize("name", ["cpu", "cuda", "xla"])
+def test_every_option_of_a_backend_is_explained_in_its_file_with_its_default(name: str) -> None:
+    options: dict[str, Any] = importlib.import_module(f"backends.{name}").OPTIONS
+    text = (FOLDER / "backend" / f"{name}.yaml").read_text()
+    explained = {option: first.rstrip(":") for option, first in re.findall(r"^#   (\w+) +(\S+)", text, re.MULTILINE)}
+    assert explained.keys() == options.keys()
+    assert all(default is None or explained[option] == str(default) for option, default in options.items())

@@ -67,8 +67,8 @@ def per_run():
 
 
 def table(app):
-    (frame,) = app.dataframe
-    return frame.value
+    """The results, which stand last."""
+    return app.dataframe[-1].value
 
 
 def addressed(app, name):
@@ -296,6 +296,55 @@ def test_a_whole_sweep_is_drawn(page, stores):
     assert not app.exception
     assert len(table(app)) == len(rows)
     assert len(app.metric) == 7
+
+
+LADDER = {"bf16": 2e-3, "fp8_e4m3": 0.037, "mxfp4": 0.16, "int8": None}
+
+
+def shapes():
+    formats = LADDER.items()
+    return tuple(result(m, format=name, quantisation_error=error) for m in (4096, 1) for name, error in formats)
+
+
+def test_a_shape_in_several_formats_has_a_ladder_and_the_address_says_which_is_shown(page, stores):
+    stores("a.db")
+    app = page(**{"a.db": FakeReader(shapes())}).run()
+    ladder, results = (frame.value for frame in app.dataframe)
+    assert len(charts(app)) == 2
+    assert list(ladder["Format"]) == list(LADDER)
+    assert ladder["Error, normal"].tolist()[:3] == list(LADDER.values())[:3]
+    assert ladder["Over bf16"].tolist()[0] == 1.0
+    assert len(results) == 8
+    (box,) = app.selectbox
+    box.select_index(1).run()
+    assert not app.exception
+    address = f"{RUN} gemm 1x4096x4096 cold/sustained/device"
+    assert addressed(app, box.key) == [address]
+    again = page(**{"a.db": FakeReader(shapes())})
+    again.query_params[box.key] = address
+    again.run()
+    assert again.selectbox[0].value == address
+    assert again.dataframe[0].value["TFLOP/s"].max() < app.dataframe[1].value["TFLOP/s"].max()
+
+
+def test_a_filter_takes_formats_off_the_ladder_until_there_is_none(page, stores):
+    stores("a.db")
+    app = page(**{"a.db": FakeReader(shapes())}).run()
+    app.multiselect(key="format").select("bf16").select("mxfp4").run()
+    assert not app.exception
+    assert not app.selectbox
+    assert len(app.dataframe) == 1
+
+
+def test_scalings_are_filtered_and_listed_apart(page, stores):
+    stores("a.db")
+    rows = tuple(result(format="fp8_e4m3", semantics={"scaling": name}) for name in ("tensor", "row"))
+    app = page(**{"a.db": FakeReader(rows)}).run()
+    assert sorted(table(app)["Format"]) == ["fp8_e4m3", "fp8_e4m3 row"]
+    assert {metric.label.replace("\\", "") for metric in app.metric} == {"fp8_e4m3", "fp8_e4m3 row"}
+    app.multiselect(key="format").select("fp8_e4m3 row").run()
+    assert list(table(app)["Format"]) == ["fp8_e4m3 row"]
+    assert "Quantisation" not in table(app)
 
 
 def test_plain_escapes_all_that_streamlit_reads():

@@ -11,8 +11,14 @@ ICE_LAKE = ("sse2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512_vnni")
 SAPPHIRE_RAPIDS = (*ICE_LAKE, "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8")
 
 
-def cpu(isa: tuple[str, ...], cores: int | None = 2, clock_hz: float | None = 2.5e9) -> HardwareSpec:
-    return derive(device("some CPU", "cpu", 8192, visible_units=cores, max_clock_hz=clock_hz, isa=isa, llc_bytes=32 * 2**20))
+BARE_METAL = {"clock_source": "cpufreq cpuinfo_max_freq", "guest": "no"}
+
+
+def cpu(
+    isa: tuple[str, ...], cores: int | None = 2, clock_hz: float | None = 2.5e9, details: dict[str, str] = BARE_METAL
+) -> HardwareSpec:
+    facts = {"visible_units": cores, "max_clock_hz": clock_hz, "llc_bytes": 32 * 2**20, "details": details}
+    return derive(device("some CPU", "cpu", 8192, isa=isa, **facts))
 
 
 @pytest.mark.parametrize(
@@ -43,6 +49,24 @@ def test_the_assumption_is_written_beside_the_figure() -> None:
     )
     assert peak.confidence == "low"
     assert cpu(ICE_LAKE).ops_per_clock["bf16"].derived.startswith("converted to fp32")
+
+
+@pytest.mark.parametrize(
+    ("details", "remark"),
+    [
+        (BARE_METAL, "2.5 GHz;"),
+        ({**BARE_METAL, "guest": "yes"}, "2.5 GHz nominal clock;"),
+        ({"clock_source": "/proc/cpuinfo cpu MHz: the clock at the time of reading", "guest": "no"}, "2.5 GHz nominal clock;"),
+        ({}, "2.5 GHz nominal clock;"),
+    ],
+)
+def test_a_clock_that_is_no_known_maximum_is_called_nominal(details: dict[str, str], remark: str) -> None:
+    spec = cpu(ICE_LAKE, details=details)
+    assert remark in spec.peaks["fp64"].derived
+    assert spec.clocks.boost_hz.note == ("nominal clock" if "nominal" in remark else "")
+    assert spec.clocks.boost_hz.value == 2.5e9
+    found = match(device("some CPU", "cpu", 8192, visible_units=2, max_clock_hz=2.5e9, isa=ICE_LAKE, details=details))
+    assert found.reason == f"derived from cores, {'nominal clock' if 'nominal' in remark else 'clock'} and vector width"
 
 
 def test_a_derived_spec_says_so_and_claims_no_bandwidth() -> None:

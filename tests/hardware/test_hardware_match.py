@@ -154,14 +154,13 @@ def test_no_invented_device_gets_a_sheet(name: str, memory: int, units: int | No
 
 
 def test_what_an_h200_reports_outranks_the_sheet_except_for_peaks() -> None:
-    """An H200 under driver 580 reports 60 MB of L2 where the sheet says 50."""
     info = device(
-        "NVIDIA H200", memory_mib=143_000, visible_units=132, max_clock_hz=1.98e9, llc_bytes=60 * 2**20, architecture="sm_90"
+        "NVIDIA H200", memory_mib=143_000, visible_units=132, max_clock_hz=1.98e9, llc_bytes=50 * 2**20, architecture="sm_90"
     )
     spec = match(info).spec
     assert spec is not None
-    assert spec.llc_bytes == 60 * 2**20
-    assert "52,428,800" in spec.caches.l2_bytes.note
+    assert spec.llc_bytes == 50 * 2**20
+    assert "62,914,560" in spec.caches.l2_bytes.note
     assert spec.memory_bytes == info.memory_bytes
     assert spec.clocks.boost_hz.sources[0].kind == "device"
     assert spec.peak_flop_s("bf16") == 989.5e12

@@ -1,14 +1,22 @@
 """What `roofbench hardware` prints."""
 
 import json
+import re
 
 import pytest
 
 from suite.hardware.catalogue import all_specs, load
+from suite.hardware.figure import CONFIDENCES
 from suite.hardware.match import match
 from suite.hardware.spec import HardwareSpec
 from suite.hardware.table import detail_json, detail_lines, list_json, list_lines
 from tests.hardware.devices import device
+
+QUOTED = re.compile(r"([\w./'-]+) (?:prints?|lists?|uses?|says?|computes|derives|models|stores|sees|maps|rounds|reads)\b")
+PLAIN = (
+    "table page others file brief brochure text book vendor column whitepaper guide database also named not p.1 peaks read "
+    "scaling-book device_info.py TechPowerUp-derived L40/L4 DGX"
+)
 
 
 def test_the_list_has_a_line_for_each_sheet_with_its_figures() -> None:
@@ -104,3 +112,32 @@ def test_why_more_is_visible_than_the_capacity_is_said_only_where_that_is_so() -
     below = [line for line in detail_lines(load("nvidia-a10")) if line.startswith("  visible")]
     assert below
     assert "2^30" not in below[0]
+
+
+def test_the_grades_and_the_words_of_the_remarks_are_explained_where_they_are_shown() -> None:
+    lines = detail_lines(load("intel-gaudi2"))
+    grades = lines[lines.index("how far each figure is to be trusted") + 1 :][:3]
+    assert [line.split(":")[0].strip() for line in grades] == list(CONFIDENCES)
+    words = [line.split(":")[0].strip() for line in lines[lines.index("words in the remarks") + 1 : lines.index("sources") - 1]]
+    assert words == ["ml-engineering", "MME", "TPC"]
+    assert "words in the remarks" not in detail_lines(match(device("some CPU", "cpu", 8192)).spec or load("nvidia-t4"))
+
+
+@pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: spec.id)
+def test_whoever_a_remark_quotes_is_explained(spec: HardwareSpec) -> None:
+    """A name that another document goes by says nothing to a reader who has not read it."""
+    lines = detail_lines(spec)
+    explained = "\n".join(lines[lines.index("words in the remarks") :] if "words in the remarks" in lines else [])
+    for line in lines[: lines.index("how far each figure is to be trusted")]:
+        for name in QUOTED.findall(line):
+            assert name.rstrip("s").removesuffix("'") in explained or name in PLAIN.split(), f"who is {name}? {line}"
+
+
+def test_a_maker_s_document_at_second_hand_is_said_to_be_so() -> None:
+    (datasheet,) = (line for line in detail_lines(load("nvidia-h200-sxm5-141gb")) if "NVIDIA H200 datasheet" in line)
+    assert datasheet.endswith("NVIDIA H200 datasheet 3512650, the maker's document as others quote it")
+
+
+def test_the_sheet_of_an_h200_has_the_cache_that_an_h200_reports() -> None:
+    figure = load("nvidia-h200-sxm5-141gb").caches.l2_bytes
+    assert (figure.value, figure.sources[0].kind) == (60 * 2**20, "device")

@@ -155,8 +155,9 @@ def test_a_second_run_on_a_held_device_is_told_who_holds_it(tmp_path: Path, prog
     with reader(tmp_path / "a.db") as read:
         run = read.resolve().run
     assert status == 1
-    words = f"DeviceBusy: fake device 0 (Simulated Accelerator) is held by run {run}, process {first.pid};"
+    words = f"DeviceBusy: fake device 0 (Simulated Accelerator) is held by run {run}, process {first.pid} of user "
     assert second.printed.startswith(words)
+    assert f"; if it is yours, 'kill {first.pid}' stops it" in second.printed
 
 
 def test_a_run_right_after_a_kill_waits_for_the_orphans_instead_of_refusing(tmp_path: Path, programs: list[Program]) -> None:

@@ -1,6 +1,8 @@
 """One run a device: who is refused, what they are told, and that no lock outlives its holder."""
 
+import json
 import os
+import pwd
 import re
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import pytest
 from suite import locks
 from suite.backend import DeviceInfo
 from suite.errors import DeviceBusy, UsageError
-from suite.locks import hold, lock_directory
+from suite.locks import Wait, hold, lock_directory
 from tests.processes.bench import ROOT
 
 A, B = (DeviceInfo("fake", index, "Fake", f"uid{index}", 2**30) for index in (0, 1))
@@ -53,10 +55,84 @@ def test_a_held_device_is_refused_with_holder_run_and_remedy() -> None:
         child.kill()
         child.communicate()
     message = str(refused.value)
-    assert f"run run-of-another, process {child.pid}" in message
+    assert f"run run-of-another, process {child.pid} of user {pwd.getpwuid(os.getuid()).pw_name}, since 2" in message
+    assert "wait_s=" in message
     assert f"'kill {child.pid}'" in message
+    assert "if it is yours" in message
     assert "device=" in message
     assert refused.value.exit_status == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (
+            {"run": "r1", "user": "ada", "since": "2026-11-30T05:12:00+00:00"},
+            "is held by run r1, process {pid} of user ada, since 2026-11-30 05:12 UTC; wait for it with wait_s=SECONDS, or "
+            "choose another with device=; it is ada's",
+        ),
+        (
+            {"run": "r1"},
+            "is held by run r1, process {pid}; wait for it with wait_s=SECONDS, or choose another with device=; "
+            "if it is yours, 'kill {pid}' stops it",
+        ),
+        ({"user": "\033[31mada\n"}, "is held by run unknown, process {pid} of user [31mada; wait for it"),
+    ],
+    ids=["another's", "an older version's", "made up"],
+)
+def test_whose_run_it_is_and_since_when_is_said_and_nobody_is_told_to_stop_another_s(
+    written: dict[str, str], told: str
+) -> None:
+    child = holder()
+    try:
+        (lock_directory() / "uid0.lock").write_text(json.dumps({"pid": child.pid, **written}))
+        with pytest.raises(DeviceBusy) as refused, hold([A], "mine"):
+            pass
+    finally:
+        child.kill()
+        child.communicate()
+    assert f"fake device 0 (Fake) {told.format(pid=child.pid)}" in str(refused.value)
+
+
+def test_a_device_that_is_held_is_waited_for_as_long_as_was_asked_and_the_wait_is_told() -> None:
+    child, lines = holder(), list[str]()
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        child.kill()
+
+    with hold([A], "mine", Wait(60.0, tell)) as held:
+        assert held.descriptors["uid0"] > 0
+    child.communicate()
+    assert len(lines) == 1
+    assert lines[0].startswith(f"fake device 0 (Fake) is held by run run-of-another, process {child.pid} of user ")
+    assert re.search(r"; waiting for it, (60|59) s at most$", lines[0])
+
+
+def test_a_wait_ends_refused_with_none_locked() -> None:
+    lines: list[str] = []
+    with hold([B], "one"):
+        refused = pytest.raises(DeviceBusy, match=r"fake device 1 \(Fake\) is still held after 0\.2 s by run one, ")
+        with refused, hold([A, B], "two", Wait(0.2, lines.append)):
+            pass
+        assert len(lines) == 1
+        with hold([A], "three"):
+            pass
+
+
+def test_a_long_wait_is_told_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "TELL_EVERY_S", 0.05)
+    lines: list[str] = []
+    with hold([A], "one"), pytest.raises(DeviceBusy), hold([A], "two", Wait(0.4, lines.append)):
+        pass
+    assert len(lines) > 1
+
+
+def test_nobody_is_told_of_a_wait_that_was_not_asked_for() -> None:
+    lines: list[str] = []
+    with hold([A], "one"), pytest.raises(DeviceBusy), hold([A], "two", Wait(0.0, lines.append)):
+        pass
+    assert lines == []
 
 
 def test_a_lock_ends_with_its_holder_however_that_ends() -> None:

@@ -66,6 +66,7 @@ def result(
         format=format,
         execution="native",
         params=params,
+        semantics={},
         distribution="normal",
         switches={},
         cache=cache,

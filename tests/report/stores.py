@@ -64,7 +64,7 @@ def _calibration() -> list[ResultRow]:
 
 def _record(row: ResultRow, measurement: Measurement) -> Record:
     regime: Any = (row.cache, row.load, row.dispatch)
-    workload = Workload(row.job, row.format, items(row.params), row.distribution)
+    workload = Workload(row.job, row.format, items(row.params), row.distribution, items(row.semantics))
     case = Case(workload, row.implementation, row.backend, Regime(*regime), items(row.switches))
     work = Work(row.flops, row.compulsory_bytes, row.pipe)
     planned = PlannedCase(row.device_slot, 0, case, work, row.tolerance or 0.0, 3, 2**30, 1.0)
@@ -95,6 +95,9 @@ def _summary(row: ResultRow) -> Summary | None:
         return None
     low, high = row.interval_s or (None, None)
     shares = {f"fraction_{name}": getattr(row.fractions, name) for name in ("spec", "boost", "at_clock")}
-    kept = ("bound", "count", "p50_s", "p05_s", "p95_s", "min_s", "flop_s", "bytes_s", "clock_hz", "energy_j", "power_w")
+    kept = (
+        "bound", "count", "p50_s", "p05_s", "p95_s", "min_s", "flop_s", "bytes_s", "clock_hz", "energy_j", "power_w",
+        "quantisation_error",
+    )  # fmt: skip
     same = {name: getattr(row, name) for name in kept}
     return Summary(FORMULAS_VERSION, interval_low_s=low, interval_high_s=high, throttle=row.throttle, **shares, **same)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from suite.jobs.gemm.formats import FORMATS
 from suite.report.figures import roofline_figure
 from suite.report.panels import panel
 from suite.report.roofs import RoofSet, roof_set
@@ -107,6 +108,21 @@ def test_hover_shows_the_whole_case():
     for part in ("1024x2048x512", "bf16", "library", "warm/burst/call", "compute bound", "95 %", "spec 50.0 %", "boost 46.0 %",
                  "at clock 65.0 %", "empirical 52.5 %", "1.41 GHz", "1.7e-03", "8.0e-03", "ok", "converged"):  # fmt: skip
         assert part in trace.hovertext[0], part
+
+
+def test_hover_tells_scalings_apart_and_says_what_rounding_costs():
+    row = result(format="fp8_e4m3", semantics={"scaling": "row"}, quantisation_error=0.0374)
+    (trace,) = traces(figure_of([row]), "points")
+    assert "fp8_e4m3 row library" in trace.hovertext[0]
+    assert "quantisation error 3.7e-02" in trace.hovertext[0]
+
+
+def test_a_legend_of_many_formats_has_room_above_the_plot():
+    few, many = (figure_of([result(format=name) for name in names]) for names in (["bf16"], FORMATS))
+    rows_of_two = -(-len(FORMATS) // 2)
+    assert many.layout.margin.t >= rows_of_two * 19 > few.layout.margin.t
+    heights = [figure.layout.height - figure.layout.margin.t - figure.layout.margin.b for figure in (few, many)]
+    assert heights[0] == heights[1]
 
 
 def test_hostile_text_is_never_markup():

@@ -80,7 +80,17 @@ def test_a_case_adds_no_more_than_two_kilobytes_of_data(swept):
 def test_the_words_are_explained(swept):
     _, page = swept
     (glossary,) = page.find("dl", **{"class": "method glossary"})
-    for word in ("contended", "emulated", "empirical", "steady", "converged", "bound unknown", "cold, warm", "2^30"):
+    for word in (
+        "contended",
+        "emulated",
+        "empirical",
+        "steady",
+        "converged",
+        "bound unknown",
+        "cold, warm",
+        "2^30",
+        "quantisation error",
+    ):
         assert word in page.text(glossary)
 
 
@@ -89,6 +99,21 @@ def test_a_card_names_the_regime_and_what_puts_its_result_in_doubt():
     (cards,) = page.find("ul", **{"class": "cards"})
     assert "warm/burst/call" in page.text(cards)
     assert "contended" in page.text(cards)
+
+
+def test_scalings_have_cards_and_lines_of_their_own():
+    semantics = ({"scaling": "tensor"}, {"scaling": "row"})
+    page = Page(render(rows=tuple(result(format="fp8_e4m3", semantics=each, quantisation_error=0.03) for each in semantics)))
+    assert [page.text(index) for index in page.find("span", **{"class": "format"})] == ["fp8_e4m3", "fp8_e4m3 row"]
+    (table,) = page.find("table", id="results-0")
+    assert "fp8_e4m3 row" in page.text(table)
+    assert "3.0e-02" in page.text(table)
+
+
+def test_the_error_of_quantisation_is_a_column_only_where_a_run_has_it(swept):
+    _, page = swept
+    (table,) = page.find("table", id="results-0")
+    assert "Quantisation" not in page.text(table)
 
 
 def test_nothing_leads_out_of_the_page(swept):

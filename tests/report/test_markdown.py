@@ -26,6 +26,14 @@ def test_every_result_is_a_line_of_the_table_with_all_its_columns():
     assert "needs 171 GB, 139 GB free" in table
 
 
+def test_scalings_and_what_rounding_costs_are_in_the_table():
+    (table,) = (each for each in tables(render(result(format="w4a16", semantics={"zero_point": True}, quantisation_error=0.11)))
+                if "Throughput" in each)  # fmt: skip
+    assert "Quantisation" in table
+    assert r"w4a16 zero point" in table
+    assert "1.1e-01" in table
+
+
 def test_hostile_text_makes_no_markup():
     row = result(implementation=EVIL, params={EVIL: EVIL}, throttle=EVIL)
     info = run_info(note=EVIL, overrides=(f"note={EVIL}",), config={"a": "```\n# out"})

@@ -65,6 +65,37 @@ def test_no_button_sends_the_figure_anywhere(browser, address):
         assert not [title for title in buttons if "hare" in title or "loud" in title or "dit" in title]
 
 
+@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
+def test_a_ladder_that_is_opened_is_drawn_in_its_width_with_every_number(browser, tmp_path, width, scheme):
+    formats = {"bf16": 2e-3, "fp8_e4m3": 0.037, "mxfp4": 0.16, "int8": None}
+    rows = tuple(
+        result(m, format=name, quantisation_error=error, regime=regime)
+        for m in (1, 4096)
+        for regime in ("", "warm/sustained/device")
+        for name, error in formats.items()
+    )
+    (tmp_path / "ladder.html").write_text(render_html(build(FakeReader(rows), ["latest"])), encoding="utf-8")
+    with looking(browser, width=width, scheme=scheme, offline=True) as (page, complaints):
+        page.goto((tmp_path / "ladder.html").as_uri())
+        page.wait_for_selector("#ladder-0-0 path.point", state="attached")
+        assert page.locator("#ladder-0-1 path.point").count() == 0
+        page.locator("details.rungs > summary").nth(1).click()
+        page.wait_for_selector("#ladder-0-1 path.point", state="attached")
+        for place in ("#ladder-0-0", "#ladder-0-1"):
+            assert page.locator(f"{place} path.point").count() == 3
+            assert page.locator(f"{place} .annotation-arrow-g").count() == 3
+            drawn, frame = (page.locator(each).bounding_box()["width"] for each in (f"{place} .main-svg >> nth=0", place))
+            assert drawn == pytest.approx(frame, abs=2)
+            assert page.evaluate(f"document.querySelector('{place}').layout.paper_bgcolor") == BACKGROUNDS[scheme]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.evaluate(
+            "number => document.querySelector('#ladder-0-1').emit('plotly_click', {points: [{customdata: number}]})",
+            rows[4].result_id,
+        )
+        assert page.evaluate("document.activeElement.dataset.case") == str(rows[4].result_id)
+        assert complaints == []
+
+
 def test_the_figure_follows_the_theme_and_keeps_its_points(browser, address, rows):
     with looking(browser) as (page, complaints):
         page.goto(address)
@@ -78,7 +109,7 @@ def test_the_figure_follows_the_theme_and_keeps_its_points(browser, address, row
 def test_the_table_sorts_by_value_both_ways_with_failed_cases_last(browser, address, rows):
     with looking(browser) as (page, _):
         page.goto(address)
-        heading = page.get_by_role("columnheader", name="Of spec")
+        heading = page.locator("#results-0").get_by_role("columnheader", name="Of spec")
         cells = "[...document.querySelectorAll('#results-0 tbody tr:not(.failed)')].map(row => row.cells[2].dataset.sort)"
         for direction, descending in (("ascending", False), ("descending", True)):
             heading.get_by_role("button").click()
@@ -87,7 +118,7 @@ def test_the_table_sorts_by_value_both_ways_with_failed_cases_last(browser, addr
             assert list(map(float, values)) == sorted(map(float, values), reverse=descending)
             last = page.evaluate("[...document.querySelectorAll('#results-0 tbody tr')].slice(-2).map(row => row.className)")
             assert last == ["failed", "failed"]
-        page.get_by_role("columnheader", name="Bound").get_by_role("button").click()
+        page.locator("#results-0").get_by_role("columnheader", name="Bound").get_by_role("button").click()
         classes = page.evaluate("[...document.querySelectorAll('#results-0 tbody tr')].map(row => row.className)")
         assert classes.index("failed") == sorted(row.bound or row.outcome for row in rows).index("incorrect")
 

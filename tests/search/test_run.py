@@ -1,6 +1,7 @@
 """A search as a person runs it, on the scripted device: found, measured, stored; killed, resumed, refused."""
 
 import json
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -163,9 +164,11 @@ def test_an_interrupted_search_ends_in_order_and_goes_on(tmp_path: Path) -> None
 
 
 def test_max_time_ends_a_search_politely(tmp_path: Path) -> None:
-    said = run(tmp_path, "search.budget_s=30", "max_time_s=1")
+    said = run(tmp_path, "search.budget_s=30", "max_time_s=1", "++backends.fake.options.sleep_s=0.5")
     assert said.status == 0, said.err
-    assert "max_time_s=1 reached, 6 cases left" in said.out
+    left = re.search(r"max_time_s=1 reached, (\d+) cases left", said.out)
+    assert left is not None, said.out
+    assert LOADS * FINALISTS <= int(left[1]) <= LOADS * FINALISTS + CALIBRATION  # the second may not do for the calibration
 
 
 def test_a_plan_tells_the_budget_and_counts_what_the_run_will_store(tmp_path: Path) -> None:

@@ -131,7 +131,8 @@ def _write_chunk(
              "formulas_version": FORMULAS_VERSION, "bound": "compute", "count": 100, "p50_s": time, "p05_s": time * 0.99,
              "p95_s": time * 1.01, "min_s": time * 0.98, "interval_low_s": time * 0.999, "interval_high_s": time * 1.001,
              "flop_s": rate, "bytes_s": size / time, "fraction_spec": rate / peak, "fraction_boost": None,
-             "fraction_at_clock": None, "clock_hz": 1.6e9, "energy_j": None, "power_w": 600.0, "throttle": ""}
+             "fraction_at_clock": None, "clock_hz": 1.6e9, "energy_j": None, "power_w": 600.0, "throttle": "",
+             "quantisation_error": 0.026}
         )  # fmt: skip
         samples.append({"result_id": result_id, **blobs.samples[number % 32]})
         channels.append({"result_id": result_id, "channels": blobs.telemetry})

@@ -245,7 +245,7 @@ def test_an_unknown_case_or_result_is_named(path: str) -> None:
     run_of(path, material.record(case(0)), material.record(case(1)))
     reader = Reader.open(path)
     for wrong in ((None, "zzzz"), (None, "%"), (None, f"{material.case(0).key}@7")):
-        with pytest.raises(UsageError, match=f"no result for a case '{wrong[1]}'"):
+        with pytest.raises(UsageError, match=f"no result for a case '{wrong[1]}'; `roofbench show .* --keys` lists them"):
             reader.detail(wrong)
     with pytest.raises(UsageError, match="ends in no slot number"):
         reader.detail((None, "abc@first"))

@@ -23,17 +23,32 @@
     return Plotly.react(figure.target, data, layout, figure.config);
   }
 
+  // What is folded away has no width to be drawn in, and is drawn when it is opened.
+  const folded = ({ target }) => target.closest("details:not([open])") !== null;
+  const theme = () => (prefersDark.matches ? "dark" : "light");
+
   // A point opens its case in the table.
-  figures.forEach((figure) => {
-    draw(figure, prefersDark.matches ? "dark" : "light");
+  function drawFirst(figure) {
+    draw(figure, theme());
     figure.target.on("plotly_click", ({ points }) => {
       if (points[0].customdata !== undefined) {
         document.dispatchEvent(new CustomEvent("roofbench-case", { detail: points[0].customdata }));
       }
     });
-  });
-  const drawAll = (name, width) => figures.forEach((figure) => draw(figure, name, width));
-  const drawForScreen = () => drawAll(prefersDark.matches ? "dark" : "light");
+    figure.drawn = true;
+  }
+  figures.filter((figure) => !folded(figure)).forEach(drawFirst);
+  for (const figure of figures.filter(folded)) {
+    figure.target.closest("details").addEventListener("toggle", () => {
+      if (folded(figure)) return;
+      if (figure.drawn) draw(figure, theme());
+      else drawFirst(figure);
+    });
+  }
+  const drawAll = (name, width) => {
+    figures.filter((figure) => figure.drawn && !folded(figure)).forEach((figure) => draw(figure, name, width));
+  };
+  const drawForScreen = () => drawAll(theme());
   prefersDark.addEventListener("change", drawForScreen);
   window.addEventListener("beforeprint", () => drawAll("light", 1000));
   window.addEventListener("afterprint", drawForScreen);

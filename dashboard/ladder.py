@@ -1,0 +1,87 @@
+"""The precision ladder of a device: one shape and regime at a time, as a figure and as a table that sorts by value."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.address import choose_one
+from dashboard.text import plain
+from suite.report.figures import CHART_CONFIG
+from suite.report.ladder import ABOUT, BASELINE, Ladder, Rung, ladders
+from suite.report.ladder_figure import ladder_figure
+from suite.report.palette import Theme
+from suite.report.words import rate_unit
+from suite.rows import ResultRow
+
+OVER, RATE, PER_JOULE = f"Over {BASELINE}", f"T{rate_unit()}", "GFLOP/J"
+
+
+def precision_ladder(rows: Sequence[ResultRow], theme: Theme, key: str) -> None:
+    """Draw what ``rows`` of one device hold in three or more formats; nothing where they hold no such shape."""
+    found = {f"{ladder.run} {ladder.shape} {ladder.regime}": ladder for ladder in ladders(rows)}
+    if not found:
+        return
+    st.subheader("Precision ladder")
+    st.caption(ABOUT)
+    several_runs = len({ladder.run for ladder in found.values()}) > 1
+    chosen = choose_one("Shape and regime", key, list(found), lambda name: _title(found[name], several_runs))
+    _ladder(found[chosen], theme, key)
+
+
+def _title(ladder: Ladder, several_runs: bool) -> str:
+    return f"{ladder.title}, run {ladder.run}" if several_runs else ladder.title
+
+
+def _ladder(ladder: Ladder, theme: Theme, key: str) -> None:
+    figure = ladder_figure(ladder, theme)
+    if figure is not None:
+        figure.update_layout(paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)")
+        st.plotly_chart(figure, theme=None, key=f"{key}-figure", config=CHART_CONFIG)
+    st.caption(plain(ladder.note))
+    frame = pd.DataFrame([_line(rung, ladder) for rung in ladder.rungs]).dropna(axis="columns", how="all")
+    repeated = ["By"] if frame["By"].nunique() == 1 else []
+    st.dataframe(
+        frame.drop(columns=repeated), column_config=_columns(ladder), hide_index=True, width="stretch", placeholder="–"
+    )
+
+
+def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
+    speed = rung.speed
+    low, high = speed.interval if speed is not None and speed.interval is not None else (None, None)
+    return {
+        "No.": rung.number,
+        "Format": rung.name,
+        OVER: speed.times if speed is not None else None,
+        "From": low,
+        "To": high,
+        **{_error(kind): rung.errors.get(kind) for kind in ladder.distributions},
+        RATE: (rung.row.flop_s or 0.0) / 1e12,
+        "Of spec": rung.row.fractions.spec,
+        "Bound": rung.row.bound,
+        "Execution": rung.execution,
+        PER_JOULE: rung.flop_per_j / 1e9 if rung.flop_per_j is not None else None,
+        "By": rung.by,
+        "Marks": rung.marks,
+    }
+
+
+def _error(kind: str) -> str:
+    return f"Error, {kind}"
+
+
+def _columns(ladder: Ladder) -> dict[str, Any]:
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    errors = {_error(kind): number(format="%.1e", help=f"Quantisation error on {kind} data") for kind in ladder.distributions}
+    return {
+        "No.": number(width=40, help="The point of this number in the figure"),
+        "Format": text(pinned=True, width=150, help="Number format, and what shares a scale"),
+        OVER: number(format="%.3g", help=f"Speed relative to the fastest {BASELINE} of the same shape, regime and data"),
+        "From": number(format="%.3g", help="Lower end of the 95 % interval of the relative speed; none where not resolved"),
+        "To": number(format="%.3g", help="Upper end of that interval"),
+        **errors,
+        RATE: number(format="%.4g", help="Useful operations per second; for integer formats TOP/s"),
+        "Of spec": number(format="percent", help="Share of the roof by the spec sheet"),
+        PER_JOULE: number(format="%.4g", help="Useful operations per joule, in sustained windows of 2 s and more"),
+    }

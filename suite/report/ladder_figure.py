@@ -1,0 +1,162 @@
+"""A precision ladder as a figure: what each format gives in speed against what it costs in accuracy."""
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import Any
+
+import plotly.graph_objects as go
+
+from suite.report.axes import Span, around
+from suite.report.figures import PLOT_PX, frame, log_axis
+from suite.report.hover import hover_text
+from suite.report.key import COLUMNS, filled
+from suite.report.labels import Place, offsets
+from suite.report.ladder import BASELINE, Ladder, Rung
+from suite.report.palette import INKS, OTHER_REGIME_SYMBOL, REGIME_SYMBOLS, Ink, Theme, format_colour
+from suite.report.words import doubtful, relative_error
+from suite.rows import ResultRow
+
+_ABOVE_PX = 16
+_MARKER_PX = 9
+_DOUBTFUL_OPACITY = 0.4
+_BAR_OPACITY = 0.5
+_LEAST_POINTS = 2
+
+
+def drawn(ladder: Ladder) -> tuple[Rung, ...]:
+    """The rungs that have a place: an error above 0, and a speed relative to bf16 where the ladder has a bf16."""
+    return tuple(rung for rung in ladder.rungs if rung.error and _height(ladder, rung))
+
+
+def ladder_figure(ladder: Ladder, theme: Theme = "light") -> go.Figure | None:
+    """Speed against quantisation error, both logarithmic; ``None`` where fewer than two formats have a place.
+
+    Colour is the format's and shape the regime's, as in the roofline; filled is native, hollow emulated.  The numbers are those
+    of the ladder's table.  Lines go from the least error to the most over the kinds of data, and along the speed's interval.
+    """
+    rungs, ink = drawn(ladder), INKS[theme]
+    if len(rungs) < _LEAST_POINTS:
+        return None
+    errors = around((error for rung in rungs for error in rung.errors.values()), below=1.8, above=1.8)
+    heights = around((_height(ladder, rung) for rung in rungs), below=1.6, above=1.6)
+    figure = go.Figure([_trace(ladder, group, ink) for group in _groups(rungs)])
+    layout = frame(ink, _key_lines(ladder, rungs), _ABOVE_PX)
+    title = f"Speed ({BASELINE} = 1)" if ladder.baseline is not None else "Rate (FLOP/s; integers: OP/s)"
+    figure.update_layout(
+        {
+            **layout,
+            "showlegend": False,
+            "xaxis": log_axis("Relative error from rounding the data", errors, ink, tickformat="~g"),
+            "yaxis": log_axis(title, heights, ink, tickformat="~g" if ladder.baseline is not None else "~s"),
+            "annotations": [*layout["annotations"], *_numbers(ladder, rungs, errors, heights, ink)],
+        }
+    )
+    if ladder.baseline is not None:
+        figure.add_hline(y=1, line={"color": ink.muted, "width": 1, "dash": "dot"}, layer="below")
+    return figure
+
+
+def _height(ladder: Ladder, rung: Rung) -> float:
+    if ladder.baseline is None:
+        return rung.row.flop_s or 0.0
+    return rung.speed.times if rung.speed is not None else 0.0
+
+
+def _groups(rungs: Sequence[Rung]) -> Iterator[list[Rung]]:
+    """Rungs that look the same: one trace each, so that a page can switch its theme trace by trace."""
+    groups: dict[tuple[str, bool], list[Rung]] = {}
+    for rung in rungs:
+        groups.setdefault((rung.row.format, rung.row.execution == "emulated"), []).append(rung)
+    yield from groups.values()
+
+
+def _trace(ladder: Ladder, rungs: Sequence[Rung], ink: Ink) -> go.Scatter:
+    colour = format_colour(rungs[0].row.format)
+    return go.Scatter(
+        x=[rung.error for rung in rungs],
+        y=[_height(ladder, rung) for rung in rungs],
+        error_x=_bars([_reach(rung.error or 0.0, list(rung.errors.values())) for rung in rungs], colour),
+        error_y=_bars([_reach(_height(ladder, rung), _ends(rung)) for rung in rungs], colour),
+        mode="markers",
+        marker={
+            "symbol": _symbol(rungs[0].row),
+            "size": _MARKER_PX,
+            "color": colour,
+            "opacity": [_DOUBTFUL_OPACITY if doubtful(rung.row) else 1.0 for rung in rungs],
+            "line": {"width": 1.8 if rungs[0].row.execution == "emulated" else 0.7, "color": ink.background},
+        },
+        hovertext=[_hover(rung) for rung in rungs],
+        hoverinfo="text",
+        customdata=[rung.row.result_id for rung in rungs],
+        showlegend=False,
+        meta="rungs",
+    )
+
+
+def _symbol(row: ResultRow) -> str:
+    shape = REGIME_SYMBOLS.get((row.cache, row.load, row.dispatch), OTHER_REGIME_SYMBOL)
+    return f"{shape}-open" if row.execution == "emulated" else shape
+
+
+def _ends(rung: Rung) -> Sequence[float]:
+    return rung.speed.interval if rung.speed is not None and rung.speed.interval is not None else ()
+
+
+def _reach(at: float, ends: Sequence[float]) -> tuple[float, float]:
+    """How far the ends lie below and above."""
+    return at - min([at, *ends]), max([at, *ends]) - at
+
+
+def _bars(reaches: Sequence[tuple[float, float]], colour: str) -> dict[str, Any]:
+    down, up = zip(*reaches, strict=True)
+    pale = f"rgba({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))}, {_BAR_OPACITY})"
+    return {"type": "data", "symmetric": False, "arrayminus": down, "array": up, "width": 0, "thickness": 1, "color": pale}
+
+
+def _hover(rung: Rung) -> str:
+    errors = ", ".join(f"{relative_error(error)} on {kind} data" for kind, error in rung.errors.items())
+    return f"{hover_text(rung.row)}<br>{escape(f'{rung.number}: quantisation error {errors}')}"
+
+
+def _numbers(ladder: Ladder, rungs: Sequence[Rung], errors: Span, heights: Span, ink: Ink) -> Iterator[dict[str, Any]]:
+    """Each rung's number beside its point, with a line to it."""
+    names = [str(rung.number) for rung in rungs]
+    places = [Place(_share(rung.error or 1.0, errors), 1 - _share(_height(ladder, rung), heights)) for rung in rungs]
+    for rung, name, offset in zip(rungs, names, offsets(names, places, PLOT_PX), strict=True):
+        yield {
+            "text": name,
+            "x": math.log10(rung.error or 1.0),
+            "y": math.log10(_height(ladder, rung)),
+            "ax": offset.x,
+            "ay": offset.y,
+            "showarrow": True,
+            "arrowhead": 0,
+            "arrowwidth": 0.8,
+            "arrowcolor": ink.muted,
+            "standoff": 5,
+            "borderpad": 0,
+            "font": {"size": 11},
+        }
+
+
+def _share(value: float, span: Span) -> float:
+    return math.log10(value / span.low) / span.decades
+
+
+def _key_lines(ladder: Ladder, rungs: Sequence[Rung]) -> list[str]:
+    """Each number's format, what shapes and lines mean, and what has no place."""
+    looks = []
+    if any(rung.row.execution == "emulated" for rung in rungs):
+        looks += ["filled: native", "hollow: emulated"]
+    if any(doubtful(rung.row) for rung in rungs):
+        looks.append("faded: not converged, not steady or contended")
+    if len(ladder.distributions) > 1:
+        looks.append(f"across: {', '.join(ladder.distributions)} data")
+    if any(map(_ends, rungs)):
+        looks.append("upright: 95 % interval")
+    missing = [rung.name for rung in ladder.rungs if rung not in rungs]
+    without = [f"not drawn, no quantisation error: {', '.join(missing)}"] if missing else []
+    lines = [*filled([f"{rung.number} {rung.name}" for rung in rungs]), *filled(looks)]
+    return [*lines, *(line for note in without for line in textwrap.wrap(note, COLUMNS))]

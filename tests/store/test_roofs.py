@@ -1,0 +1,108 @@
+"""The empirical roof is the best that a device has been seen to do, and only of what was resolved."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from suite.outcome import Evidence
+from suite.rows import ResultRow
+from suite.store.queries import Reader
+from suite.store.writer import Record, Store
+from suite.work import Work
+from tests.store import material
+
+NO_INTERVAL: dict[str, Any] = {"interval_low_s": None, "interval_high_s": None}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return str(tmp_path / "store.db")
+
+
+def memory(op: str, bytes_s: float, later_s: float = 0, evidence: Evidence = Evidence.MEASURED, **summary: Any) -> Record:
+    """A calibration whose median is a millisecond."""
+    return material.record(
+        material.planned(material.calibration_case(op), work=Work(0, round(bytes_s * 1e-3), None)),
+        summary=material.summary(flop_s=0.0, bytes_s=bytes_s, p50_s=1e-3, bound="memory", **summary),
+        finished_at=material.START + timedelta(seconds=later_s),
+        evidence=evidence,
+    )
+
+
+def product(number: int, flop_s: float, **summary: Any) -> Record:
+    return material.record(material.planned(material.case(number)), summary=material.summary(flop_s=flop_s, **summary))
+
+
+def run_of(path: str, *records: Record) -> None:
+    with Store.open(path) as store, store.start_run(material.run_start()) as run:
+        for record in records:
+            run.record(record)
+        run.finish("complete")
+
+
+def shares(path: str, job: str) -> list[float | None]:
+    with Reader.open(path) as reader:
+        rows: list[ResultRow] = reader.results(job=job)
+    return [row.fractions.empirical for row in rows]
+
+
+def test_a_slower_calibration_later_leaves_the_roof_where_it_was(path: str) -> None:
+    """A selftest on a busy machine: against the latest, the first run's read, copy and triad were 142, 178 and 264 %."""
+    run_of(path, memory("read", 5.4e9), memory("copy", 6.7e9), memory("triad", 10e9))
+    before = shares(path, "calibration")
+    run_of(path, memory("read", 3.1e9, 60), memory("copy", 3.0e9, 60), memory("triad", 3.8e9, 60))
+    assert before == [pytest.approx(share) for share in (0.54, 0.67, 1.0)]
+    assert shares(path, "calibration")[:3] == before
+    assert max(share or 0.0 for share in shares(path, "calibration")) == 1.0
+    with Reader.open(path) as reader:
+        assert reader.empirical_bandwidth("a1b2") == 10e9
+        assert reader.calibration("a1b2", "cuda").best_bytes_s == 3.8e9  # what bounds the results that come now
+
+
+def test_a_faster_one_raises_it_for_all(path: str) -> None:
+    run_of(path, memory("copy", 3e9))
+    run_of(path, memory("copy", 6e9, 60))
+    assert shares(path, "calibration") == [0.5, 1.0]
+
+
+def test_each_kind_of_evidence_and_each_chip_has_its_own_bandwidth(path: str) -> None:
+    run_of(path, memory("copy", 3e9))
+    run_of(path, memory("copy", 9e9, evidence=Evidence.SIMULATED))
+    with Reader.open(path) as reader:
+        assert reader.empirical_bandwidth("a1b2") == 3e9
+        assert reader.empirical_bandwidth("a1b2", Evidence.SIMULATED) == 9e9
+        assert reader.empirical_bandwidth("ffff") is None
+
+
+@pytest.mark.parametrize(
+    ("interval", "is_roof"),
+    [
+        (NO_INTERVAL, False),
+        ({"interval_low_s": 0.1e-3, "interval_high_s": 2.11e-3}, False),
+        ({"interval_low_s": 0.1e-3, "interval_high_s": 2.09e-3}, True),
+    ],
+    ids=["one sample", "wider than twice the median", "as wide as that"],
+)
+def test_a_time_that_is_not_resolved_is_no_roof_and_no_share_of_one(path: str, interval: dict[str, Any], is_roof: bool) -> None:
+    run_of(
+        path,
+        memory("copy", 4e9),
+        memory("triad", 8e9, **interval),
+        product(0, 2e14, p50_s=1e-3),
+        product(1, 4e14, p50_s=1e-3, **interval),
+    )
+    with Reader.open(path) as reader:
+        assert reader.empirical_bandwidth("a1b2") == (8e9 if is_roof else 4e9)
+        assert list(reader.empirical_roofs().values()) == [4e14 if is_roof else 2e14]
+        assert reader.calibration("a1b2", "cuda").triad_bytes_s == 8e9
+    assert shares(path, "calibration") == ([0.5, 1.0] if is_roof else [1.0, None])
+    assert (shares(path, "gemm")[1] is None) is not is_roof
+
+
+def test_where_nothing_is_resolved_there_is_no_roof(path: str) -> None:
+    run_of(path, memory("copy", 4e9, **NO_INTERVAL), product(0, 2e14, **NO_INTERVAL))
+    with Reader.open(path) as reader:
+        assert (reader.empirical_bandwidth("a1b2"), reader.empirical_roofs()) == (None, {})
+    assert [*shares(path, "calibration"), *shares(path, "gemm")] == [None, None]
