@@ -7,7 +7,7 @@ every run on a device that has none stored.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from suite.case import Items, Workload, items
+from suite.case import Case, Items, Regime, Workload, items
 from suite.settings import JobSettings
 from suite.work import Footprint, Work
 
@@ -37,6 +37,7 @@ class CalibrationJob:
     settings_type = CalibrationSettings
     formats = ("fp32",)
     implementations = ("library",)
+    usual_regimes: tuple[Regime, ...] = ()
 
     def check(self, settings: CalibrationSettings) -> None:
         """Nothing to refuse: plan chooses the size."""
@@ -50,6 +51,10 @@ class CalibrationJob:
     def switches(self, settings: CalibrationSettings, workload: Workload) -> tuple[Items, ...]:
         """None apply."""
         return ((),)
+
+    def exists(self, case: Case) -> bool:
+        """Every device has them."""
+        return True
 
     def work(self, workload: Workload, switches: Items = ()) -> Work:
         """Bytes read plus bytes written; no arithmetic is counted, so that the memory roof alone judges it."""

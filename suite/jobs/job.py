@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from suite.case import Items, Workload
+from suite.case import Case, Items, Regime, Workload
 from suite.settings import JobSettings
 from suite.work import Footprint, Work
 
@@ -28,6 +28,11 @@ class Job(Protocol):
     @property
     def implementations(self) -> tuple[str, ...]: ...
 
+    @property
+    def usual_regimes(self) -> tuple[Regime, ...]:
+        """What ``standard`` means for this job; empty where it is the profile of kernels: cold, one warm, burst if it tells."""
+        ...
+
     def check(self, settings: Any) -> None:
         """Raise ``UsageError`` for settings that name nothing measurable."""
         ...
@@ -38,6 +43,10 @@ class Job(Protocol):
 
     def switches(self, settings: Any, workload: Workload) -> tuple[Items, ...]:
         """The sets of precision and library switches to measure this workload with: at least one, without repeats."""
+        ...
+
+    def exists(self, case: Case) -> bool:
+        """Whether implementation, backend and switches go together; what does not is no case, and is not planned."""
         ...
 
     def work(self, workload: Workload, switches: Items = ()) -> Work:

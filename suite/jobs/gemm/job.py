@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from suite.case import Items, Workload, items
+from suite.case import Case, Items, Regime, Workload, items
 from suite.errors import UsageError, nearest
 from suite.jobs.emulation import EMULATIONS, NATIVE, workspace_bytes
 from suite.jobs.gemm.formats import (
@@ -88,6 +88,7 @@ class GemmJob:
     settings_type = GemmSettings
     formats = tuple(FORMATS)
     implementations = tuple(IMPLEMENTATIONS)
+    usual_regimes: tuple[Regime, ...] = ()
 
     def check(self, settings: GemmSettings) -> None:
         """Refuse names that are not known, axes that are empty, and shapes that a format's scales do not divide."""
@@ -126,6 +127,10 @@ class GemmJob:
 
     def switches(self, settings: GemmSettings, workload: Workload) -> tuple[Items, ...]:
         return combinations(settings, workload)
+
+    def exists(self, case: Case) -> bool:
+        """Every one does: what a device lacks is recorded."""
+        return True
 
     def work(self, workload: Workload, switches: Items = ()) -> Work:
         """2mnk operations, each operand once with what it carries; the pipe is the one that multiplies the format natively, or
