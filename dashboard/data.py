@@ -58,6 +58,10 @@ class CachedSource:
     def empirical_roofs(self, evidence: Evidence) -> Mapping[RoofKey, float]:
         return self._kept(("roofs", evidence), lambda: self._reader.empirical_roofs(evidence))
 
+    def empirical_bandwidth(self, device_uid: str, evidence: Evidence) -> float | None:
+        question = ("bandwidth", device_uid, evidence)
+        return self._kept(question, lambda: self._reader.empirical_bandwidth(device_uid, evidence))
+
     def _kept(self, question: Hashable, ask: Callable[[], Answer]) -> Answer:
         with self._lock:
             if question not in self._answers:

@@ -147,8 +147,8 @@ def format_label(name: str, semantics: Mapping[str, Any]) -> str:
 
 
 def shape_label(workload: Workload) -> str:
-    """Sizes joined as they are written on the command line (``4096x4096x4096``, heads as ``32/8x128``), the lengths of attention as
-    sequences x length, and names that say what they are; other parameters as ``name=value``.
+    """Sizes joined as they are written on the command line (``4096x4096x4096``, heads as ``32/8x128``), lengths of sequences as
+    how many x how long, names that say alone what they are, and other parameters as ``name=value``.
     """
     params = dict(workload.params)
     sizes = [str(params.pop(name)) for name in ("m", "n", "k") if name in params]

@@ -8,7 +8,7 @@ from suite.hardware.spec import VARIANTS, is_pipe, parse_pipe
 from suite.outcome import Bound
 from suite.report.panels import Panel
 from suite.report.words import rate_unit, si
-from suite.roofline import LAUNCH_MULTIPLE, Ceilings, floors_s, in_cache
+from suite.roofline import LAUNCH_MULTIPLE, Ceilings, above_derived, floors_s, in_cache
 from suite.rows import Calibration, ResultRow
 from suite.work import Work
 
@@ -79,7 +79,9 @@ def _compute(row: ResultRow, ground: Ground) -> Iterator[Floor]:
         yield Floor("compute", None, f"no {row.pipe or 'arithmetic'} peak is known for this device", False)
     if peak is not None:
         kind = "derived" if ceilings.spec and ceilings.spec.derived else "spec sheet"
-        yield Floor("compute", by_sheet, f"{_rate(peak, row)}, {_peak(row, ground)} {kind}", bound and at_clock is None)
+        passed = above_derived(row.flop_s or 0.0, peak, ceilings)
+        basis = passed or f"{_rate(peak, row)}, {_peak(row, ground)} {kind}"
+        yield Floor("compute", None if passed else by_sheet, basis, bound and at_clock is None)
     if at_clock is not None:
         then, _ = floors_s(work, _regime(row), ceilings, ground.calibration, row.clock_hz)
         basis = f"{_rate(at_clock, row)}, {_peak(row, ground)} at the measured {si(row.clock_hz, 'Hz')}"

@@ -37,7 +37,8 @@ GLOSSARY = (
     Term(
         "empirical",
         "the same by the best verified rate and bandwidth stored for this device",
-        "It moves as results are added; a case at 100 % is itself the best.",
+        "It moves as results are added; a case at 100 % is itself the best. A result whose interval is wider than twice its "
+        "median is none.",
     ),
     Term(
         "±",

@@ -46,8 +46,10 @@ METHOD = (
     ),
     Topic(
         "Physical-limit gate",
-        "A result faster than the device can be, beyond a margin of 2 %, is refused as impossible: above the peak at the "
-        "clock it ran at (or at the maximum clock), or moving compulsory bytes from a cold cache above the memory's bandwidth.",
+        "A result faster than the device can be, beyond a margin of 2 %, is refused as impossible: above the declared peak at "
+        "the clock it ran at (or at the maximum clock), or moving compulsory bytes from a cold cache above the declared "
+        "bandwidth. A CPU declares neither: its peak is derived from cores, clock and vector width, in a virtual machine from "
+        "a nominal clock. A result that passes a derived peak keeps its rate and has no fraction of it.",
     ),
     Topic(
         "Work and intensity",

@@ -32,6 +32,8 @@ class Source(Protocol):
 
     def empirical_roofs(self, evidence: Evidence) -> "Mapping[RoofKey, float]": ...
 
+    def empirical_bandwidth(self, device_uid: str, evidence: Evidence) -> float | None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -50,7 +52,8 @@ def panel(reader: Source, device: DeviceRow, rows: Sequence[ResultRow]) -> Panel
     spec = sheet_of(device)
     calibrations = reader.calibrations(device.info.uid, device.info.backend, evidence)
     best = _best_of(reader.empirical_roofs(evidence), device.info.uid)
-    return Panel(device, tuple(rows), spec, calibrations, roof_set(rows, spec, calibrations.latest, best))
+    bandwidth = reader.empirical_bandwidth(device.info.uid, evidence)
+    return Panel(device, tuple(rows), spec, calibrations, roof_set(rows, spec, bandwidth, best))
 
 
 def each_once(devices: Iterable[DeviceRow]) -> tuple[DeviceRow, ...]:

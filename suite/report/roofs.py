@@ -12,7 +12,7 @@ from suite.hardware.spec import HardwareSpec, is_pipe
 from suite.outcome import Outcome
 from suite.report.words import rate_unit, si
 from suite.roofline import ridge_point, roof
-from suite.rows import Calibration, ResultRow
+from suite.rows import ResultRow
 
 
 class EmpiricalKey(NamedTuple):
@@ -77,19 +77,19 @@ def declared_peak_flop_s(spec: HardwareSpec | None, pipe: str) -> float | None:
 def roof_set(
     rows: Sequence[ResultRow],
     spec: HardwareSpec | None,
-    calibration: Calibration,
+    bandwidth_bytes_s: float | None,
     best: Mapping[EmpiricalKey, float],
 ) -> RoofSet:
     """The roofs that belong with ``rows`` of one device.
 
-    ``spec`` is ``None`` for a device that no spec sheet was matched to; ``best`` maps pipe and load to the highest
-    verified rate known for the device.  Only pipes and loads that occur in ``rows`` get a roof.
+    ``spec`` is ``None`` for a device that no spec sheet was matched to; ``bandwidth_bytes_s`` is the best measured on the
+    device and ``best`` maps pipe and load to its highest verified rate.  Only pipes and loads that occur in
+    ``rows`` get a roof.
     """
     spec_roofs, notes = _spec_roofs(rows, spec)
-    bandwidth = calibration.best_bytes_s
-    if bandwidth is None:
+    if bandwidth_bytes_s is None:
         notes = (*notes, "no measured bandwidth: empirical roofs have no memory part")
-    return RoofSet((*spec_roofs, *_empirical_roofs(rows, bandwidth, best)), notes)
+    return RoofSet((*spec_roofs, *_empirical_roofs(rows, bandwidth_bytes_s, best)), notes)
 
 
 def _spec_roofs(rows: Sequence[ResultRow], spec: HardwareSpec | None) -> tuple[tuple[Roof, ...], tuple[str, ...]]:
@@ -101,7 +101,8 @@ def _spec_roofs(rows: Sequence[ResultRow], spec: HardwareSpec | None) -> tuple[t
     if spec.bandwidth_bytes_s is None:
         notes.append("no memory bandwidth in the spec sheet: spec roofs have no memory part")
     if spec.derived:
-        notes.append("spec roof derived from cores, clock and vector width, not declared by the maker")
+        clock = f" ({note})" if (note := spec.clocks.boost_hz.note) else ""
+        notes.append(f"spec roof derived from cores, clock{clock} and vector width, not declared by the maker")
     roofs = (
         Roof("spec", tuple(names), None, peak, spec.bandwidth_bytes_s, _only_format(rows, names))
         for peak, names in sorted(_by_peak(peaks).items())

@@ -159,7 +159,7 @@ def _when(run: RunInfo) -> str:
     text = f"started {started:%Y-%m-%d %H:%M} UTC"
     if run.finished_at is None:
         return text
-    return f"{text}, took {span((datetime.fromisoformat(run.finished_at) - started).total_seconds())}"
+    return f"{text}, over {span((datetime.fromisoformat(run.finished_at) - started).total_seconds())}"
 
 
 def span(seconds: float) -> str:

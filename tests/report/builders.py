@@ -213,6 +213,9 @@ class FakeReader:
     def calibrations(self, device_uid: str, backend: str, evidence: Evidence) -> CalibrationHistory:
         return CalibrationHistory((("", self.base),))
 
+    def empirical_bandwidth(self, device_uid: str, evidence: Evidence) -> float | None:
+        return self.base.best_bytes_s
+
     def empirical_roofs(self, evidence: Evidence) -> dict[RoofKey, float]:
         best: dict[RoofKey, float] = {}
         for row in self.rows:

@@ -1,13 +1,14 @@
 import pytest
 
 from suite.report.roofs import EmpiricalKey, roof_set
-from suite.rows import Calibration
 from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, failed, result
+
+MEASURED = CALIBRATION.best_bytes_s
 
 
 def test_spec_roofs_are_one_per_peak_of_the_pipes_present():
     rows = [result(format=name) for name in ("fp16", "bf16", "tf32")]
-    roofs = roof_set(rows, SPEC, CALIBRATION, {}).of_kind("spec")
+    roofs = roof_set(rows, SPEC, MEASURED, {}).of_kind("spec")
     assert [(roof.pipes, roof.peak_flop_s) for roof in roofs] == [(("tf32",), PEAKS["tf32"]), (("bf16", "fp16"), PEAKS["bf16"])]
     assert roofs[1].ridge == PEAKS["bf16"] / BANDWIDTH
     assert roofs[1].values([1.0, roofs[1].ridge, 1e6]) == [BANDWIDTH, PEAKS["bf16"], PEAKS["bf16"]]
@@ -20,36 +21,36 @@ def test_empirical_roofs_are_kept_apart_by_load_and_shown_only_where_there_are_p
         EmpiricalKey("bf16", "burst"): 8e14,
         EmpiricalKey("fp32", "sustained"): 5e13,
     }
-    roofs = roof_set(rows, SPEC, CALIBRATION, best).of_kind("empirical")
+    roofs = roof_set(rows, SPEC, MEASURED, best).of_kind("empirical")
     assert {(roof.pipes, roof.load): roof.peak_flop_s for roof in roofs} == {
         (("bf16",), "burst"): 8e14,
         (("bf16",), "sustained"): 6e14,
     }
-    assert {roof.bandwidth_bytes_s for roof in roofs} == {CALIBRATION.best_bytes_s}
+    assert {roof.bandwidth_bytes_s for roof in roofs} == {MEASURED}
 
 
 def test_an_unknown_device_has_no_spec_roof_and_says_so():
-    roofs = roof_set([result()], None, CALIBRATION, {EmpiricalKey("bf16", "sustained"): 6e14})
+    roofs = roof_set([result()], None, MEASURED, {EmpiricalKey("bf16", "sustained"): 6e14})
     assert roofs.of_kind("spec") == ()
     assert len(roofs.of_kind("empirical")) == 1
     assert any("no spec sheet" in note for note in roofs.notes)
 
 
 def test_without_calibration_an_empirical_roof_is_its_flat_part():
-    (roof,) = roof_set([result()], None, Calibration(), {EmpiricalKey("bf16", "sustained"): 6e14}).lines
+    (roof,) = roof_set([result()], None, None, {EmpiricalKey("bf16", "sustained"): 6e14}).lines
     assert roof.ridge is None
     assert roof.values([1e-3, 1e3]) == [6e14, 6e14]
 
 
 @pytest.mark.parametrize("pipe", ["fp4", "a pipe of tomorrow"])
 def test_a_pipe_without_a_declared_peak_is_named(pipe):
-    roofs = roof_set([result(pipe=pipe)], SPEC, CALIBRATION, {})
+    roofs = roof_set([result(pipe=pipe)], SPEC, MEASURED, {})
     assert roofs.of_kind("spec") == ()
     assert f"no {pipe} peak in the spec sheet" in roofs.notes
 
 
 def test_an_emulation_has_a_roof_of_its_own_in_operations_of_what_it_computes():
     rows = [result(format="fp64", pipe="int8x28"), result(format="int8")]
-    emulated, native = sorted(roof_set(rows, SPEC, CALIBRATION, {}).of_kind("spec"), key=lambda line: line.peak_flop_s)
+    emulated, native = sorted(roof_set(rows, SPEC, MEASURED, {}).of_kind("spec"), key=lambda line: line.peak_flop_s)
     assert emulated.peak_flop_s == pytest.approx(PEAKS["int8"] / 28)
     assert (emulated.label, native.label) == ("int8x28 68.6 TFLOP/s", "int8 1.92 POP/s")
