@@ -109,7 +109,10 @@ class CpuBackend:
         """Cold: one launch a sample, caches flushed before each turn over the sets.  Warm: one set, launches grouped."""
         from backends.launches.host_sampler import HostSampler, time_by_host
         from backends.launches.plan import LaunchPlan, estimate_launch_s, plan_launches
+        from backends.torch import jobs
 
+        if own := jobs.sampler(case, kernel):
+            return own
         details = {"threads": self._threads}
         if case.regime.cache == "cold":
             plan = LaunchPlan(1, kernel.sets, kernel.sets)

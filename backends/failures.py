@@ -84,8 +84,18 @@ _OUTCOME_OF_TYPE = {
 }
 
 
+class Classified(Exception):
+    """An error whose meaning was found where it happened: in another process, or by a check of its own."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
+
+
 def classify(error: BaseException) -> Failure:
     """Give the outcome of an exception, a one-line reason, and whether this process can go on."""
+    if isinstance(error, Classified):
+        return error.failure
     text = said(error).lower()  # what follows is advice and stack, which may hold any phrase
     for kind in type(error).__mro__:
         if kind.__name__ in _OUTCOME_OF_TYPE:

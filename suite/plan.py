@@ -15,7 +15,7 @@ from suite.backend import DeviceInfo
 from suite.case import Case, Items, Regime, Workload, shape_label
 from suite.errors import UsageError
 from suite.hardware.assign import assign
-from suite.hardware.spec import RATES, parse_pipe
+from suite.hardware.spec import DEVICE_LINK, RATES, parse_pipe
 from suite.jobs.calibration import CalibrationJob, CalibrationSettings, working_set_bytes
 from suite.jobs.job import Job
 from suite.jobs.registry import find
@@ -122,21 +122,42 @@ def data_seed(seed: int, workload_key: str) -> int:
 def _sweep(config: RunConfig, machines: Sequence[Machine], first_cohort: int) -> list[PlannedCase]:
     cases: list[PlannedCase] = []
     cohort = first_cohort
+    first_slots = {machine.slot.backend: machine.slot.slot for machine in reversed(machines)}
     for job, settings in _jobs(config):
         job.check(settings)
         switches = {workload: job.switches(settings, workload) for workload in job.workloads(settings)}
         asked = {machine.slot.slot: _asked_of(job, switches, machine) for machine in machines}
         bursts = {machine.slot.slot: _burst_workloads(asked[machine.slot.slot], machine, config) for machine in machines}
+        _refuse_misfits(job, settings, switches, machines)
         for workload in switches:
             groups: dict[Regime, list[PlannedCase]] = defaultdict(list)
             for machine in machines:
                 slot = machine.slot.slot
                 for case in _cases(job, settings, asked[slot][workload], machine, workload in bursts[slot], config):
+                    if case.work.pipe == DEVICE_LINK and slot != first_slots[machine.slot.backend]:
+                        continue  # the ranks of the first slot's are on the devices of the others
                     groups[case.case.regime].append(case)
             for group in groups.values():
                 cases += [case._replace(cohort=cohort) for case in group]
                 cohort += 1
     return cases
+
+
+def _refuse_misfits(job: Job, settings: Any, switches: Mapping[Workload, Sequence[Items]], machines: Sequence[Machine]) -> None:
+    """Raise for a job of which nothing exists on a backend: it would end as a run of no cases."""
+    for backend in dict.fromkeys(machine.slot.backend for machine in machines):
+        reasons: dict[str, None] = {}
+        for workload, implementation in product(switches, settings.implementations):
+            cases = (Case(workload, implementation, backend, CALL, each) for each in switches[workload])
+            misfits = [job.misfit(case) for case in cases]
+            if None in misfits:
+                break
+            reasons |= dict.fromkeys(why for why in misfits if why)
+        else:
+            told = "; ".join(reasons)
+            raise UsageError(
+                f"nothing that jobs.{job.name} asks for exists on backend {backend}: {told}; ask for something else"
+            )
 
 
 def _cases(
@@ -149,7 +170,7 @@ def _cases(
         (each, Case(each.workload, implementation, machine.slot.backend, regime, each.switches, job.method_version))
         for (regime, implementation), each in variants
     ]
-    cases = [(each, case) for each, case in cases if job.exists(case)]
+    cases = [(each, case) for each, case in cases if job.misfit(case) is None]
     regimes = Counter(case.regime for _, case in cases)
     for each, case in cases:
         rounds = config.measure.interleave if regimes[case.regime] > 1 else 1

@@ -9,11 +9,11 @@ class Work:
     """The work model of one case; jobs compute it, backends never do.
 
     ``flops`` are useful floating-point (or integer) operations, one fused multiply-add being two.
-    ``compulsory_bytes`` count each operand once: the roofline's bytes.
+    ``compulsory_bytes`` count each operand once: the roofline's bytes.  Of a collective they are those that busbw counts.
     ``traffic_bytes`` is what the implementation is known to move when that is more (unfused chains).
     ``pipe`` names the peak that applies, as ``suite.hardware.spec.parse_pipe`` reads it (``bf16``, ``fp8``, ``int8``,
-    ``fp64`` ...; ``fp16_acc_fp16`` for sums in fp16, ``bf16x9`` where nine products of bf16 make one); ``None`` where no
-    arithmetic is meant (a copy, an empty kernel).
+    ``fp64`` ...; ``fp16_acc_fp16`` for sums in fp16, ``bf16x9`` where nine products of bf16 make one; the link that ranks talk
+    over); ``None`` where no arithmetic is meant (a copy, an empty kernel).
     """
 
     flops: int

@@ -3,23 +3,25 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from backends.torch import calibration, gemm
-from backends.torch.kernel import TorchKernel
+from backends.torch import calibration, collective, gemm
 from backends.torch.target import Target
+from suite.backend import Kernel, Sampler
 from suite.case import Case
 from suite.errors import nearest
 
 
 class Port(NamedTuple):
-    """A job's side of this backend: why a case cannot run, and how a case is made ready."""
+    """A job's side of this backend: why a case cannot run, how one is made ready, and how it is timed where the job knows."""
 
     reason: Callable[[Case, Target], str | None]
-    prepare: Callable[[Case, Target, int, int], TorchKernel]
+    prepare: Callable[[Case, Target, int, int], Kernel]
+    sampler: Callable[[Kernel], Sampler] | None = None
 
 
 PORTS = {
     "gemm": Port(gemm.reason, gemm.prepare),
     "calibration": Port(calibration.reason, calibration.prepare),
+    "collective": Port(collective.reason, collective.prepare, collective.sampler),
 }
 
 
@@ -31,6 +33,12 @@ def reason(case: Case, target: Target) -> str | None:
     return port.reason(case, target)
 
 
-def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
+def prepare(case: Case, target: Target, sets: int, seed: int) -> Kernel:
     """Make a supported case ready on ``target``."""
     return PORTS[case.workload.job].prepare(case, target, sets, seed)
+
+
+def sampler(case: Case, kernel: Kernel) -> Sampler | None:
+    """The job's own sampler; ``None`` where the backend's are meant."""
+    own = PORTS[case.workload.job].sampler
+    return None if own is None else own(kernel)

@@ -1,14 +1,18 @@
 """What every rank puts in, and what every rank must get out, for any slice of a message and by arithmetic alone.
 
 A value depends on seed, rank and index only: no rank needs another's data to know what it must receive, and a check can look at
-some slices of a message that does not fit anywhere twice.
+some slices of a message that does not fit anywhere twice.  Values repeat after ``PERIOD`` elements, so that gigabytes are
+written and checked at the pace of a copy; as a prime it shares no factor with the sizes of parts and chunks, and data that
+were moved to a wrong place are seen as well as without it.
 
     integers  whole numbers whose sums are exact in the format whatever the order of adding: the result must be equal.  What
               loses a rank, counts one twice, mixes up two or leaves old data cannot hide in rounding
-    random    normal numbers, rounded to the format: the result must be as near as ``tolerance`` says
+    random    normal numbers, rounded to the format: the result must be as near as ``tolerance`` says; of integer formats the
+              integers again.  Of a small message an element has the same sign on all ranks, so that no sum is near 0
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,11 +20,16 @@ from numpy.typing import NDArray
 
 from suite.collectives.message import Message
 from suite.collectives.names import Op
-from suite.collectives.number_format import NumberFormat, Values, number_format, rounded
+from suite.collectives.number_format import NumberFormat, number_format
 from suite.collectives.part import Part
+from suite.collectives.rounding import Values, rounded
 
 Kind = Literal["integers", "random"]
+PERIOD = 131_071
+FEW_ELEMENTS = 1024  # below, a sum of normal numbers may by chance be so near 0 that its rounding looks large beside it
+WHOLE_PERIOD_FROM = PERIOD // 8  # elements from which a slice is cut out of a period that is kept, not drawn for itself
 _Words = NDArray[np.uint64]
+_Indices = NDArray[np.int64]
 # The finaliser of splitmix64 (Steele, Lea and Flood, 2014): every bit of the input moves every bit of the output.
 _ODD, _MIX_A, _MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -34,8 +43,11 @@ class Inputs(NamedTuple):
 
     def sent(self, rank: int, part: Part) -> Values:
         """What ``rank`` sends in ``part`` of its send buffer."""
-        draw = _integers if self.kind == "integers" else _random
-        return draw(number_format(self.message.format), self.message.ranks, _words(self.seed, rank, part), rank, part)
+        few = max(self.message.send_elements, self.message.receive_elements) < FEW_ELEMENTS
+        drawn = _Drawn(self.kind, self.message.format, self.message.ranks, self.seed, rank, few)
+        if part.elements < WHOLE_PERIOD_FROM:
+            return _draw(drawn, (part.start + np.arange(part.elements)) % PERIOD)
+        return np.resize(np.roll(_period(drawn), -(part.start % PERIOD)), part.elements)
 
     def received(self, rank: int, part: Part, root: int = 0) -> Values:
         """What ``rank`` must find in ``part`` of its receive buffer; sums are in float64, unrounded.
@@ -54,10 +66,35 @@ def sampled(elements: int, count: int, length: int, seed: int) -> tuple[Part, ..
     return tuple(Part(int(start), length) for start in sorted({0, *map(int, starts), elements - length}))
 
 
-def _words(seed: int, rank: int, part: Part) -> _Words:
+class _Drawn(NamedTuple):
+    """What decides a rank's values; ``same_sign`` has an element's sign be that of all ranks."""
+
+    kind: Kind
+    format: str
+    ranks: int
+    seed: int
+    rank: int
+    same_sign: bool
+
+
+@lru_cache(maxsize=64)
+def _period(drawn: _Drawn) -> Values:
+    """All the values that a rank has: 1 MiB."""
+    return _draw(drawn, np.arange(PERIOD))
+
+
+def _draw(drawn: _Drawn, indices: _Indices) -> Values:
+    fmt, words = number_format(drawn.format), _words(drawn.seed, drawn.rank, indices)
+    if drawn.kind == "random" and fmt.significand_bits:
+        values = _random(fmt, words)
+        return np.copysign(values, _random(fmt, _words(~drawn.seed, 0, indices))) if drawn.same_sign else values
+    return _integers(fmt, drawn.ranks, words, drawn.rank, indices)
+
+
+def _words(seed: int, rank: int, indices: _Indices) -> _Words:
     """64 random bits an element."""
     key = _mixed(_mixed(np.array([seed % 2**64], np.uint64)) ^ np.uint64(rank))
-    return _mixed(key + _ODD * np.arange(part.start, part.stop, dtype=np.uint64))
+    return _mixed(key + _ODD * indices.astype(np.uint64))
 
 
 def _mixed(words: _Words) -> _Words:
@@ -66,7 +103,7 @@ def _mixed(words: _Words) -> _Words:
     return words ^ (words >> np.uint64(31))
 
 
-def _integers(fmt: NumberFormat, ranks: int, words: _Words, rank: int, part: Part) -> Values:
+def _integers(fmt: NumberFormat, ranks: int, words: _Words, rank: int, indices: _Indices) -> Values:
     """No zeros, and no larger than keeps the sum of everybody's exact.
 
     Where ranks outnumber what the format holds, they take turns: one in ``period`` elements is a rank's, the others are 0.
@@ -75,13 +112,11 @@ def _integers(fmt: NumberFormat, ranks: int, words: _Words, rank: int, part: Par
     magnitudes = 1 + (words >> np.uint64(1)) % np.uint64(bound)
     values = np.where(words & np.uint64(1), 1.0, -1.0) * magnitudes.astype(np.float64)
     period = -(-ranks // fmt.exact_integers)
-    return np.where(np.arange(part.start, part.stop) % period == rank % period, values, 0.0)
+    return np.where(indices % period == rank % period, values, 0.0)
 
 
-def _random(fmt: NumberFormat, ranks: int, words: _Words, rank: int, part: Part) -> Values:
-    """Standard normal by Box and Muller; of integer formats uniform over what keeps sums within."""
-    if not fmt.significand_bits:
-        return _integers(fmt, ranks, words, rank, part)
+def _random(fmt: NumberFormat, words: _Words) -> Values:
+    """Standard normal by Box and Muller."""
     high, low = (words >> np.uint64(32)).astype(np.float64), (words & np.uint64(0xFFFFFFFF)).astype(np.float64)
     radius = np.sqrt(-2 * np.log((high + 1) / 2**32))
     return rounded(radius * np.cos(2 * np.pi * low / 2**32), fmt)

@@ -1,13 +1,9 @@
-"""The number formats that collectives move: their size, what they hold exactly, and how numpy numbers are rounded to them."""
+"""The number formats that collectives move: their size, and what they hold exactly."""
 
+import sys
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from suite.errors import UsageError, nearest
-
-Values = NDArray[np.float64]
 
 
 class NumberFormat(NamedTuple):
@@ -34,8 +30,8 @@ class NumberFormat(NamedTuple):
 
 
 NUMBER_FORMATS = {
-    "fp64": NumberFormat(8, 53, float(np.finfo(np.float64).max), -1022, "double"),
-    "fp32": NumberFormat(4, 24, float(np.finfo(np.float32).max), -126, "float"),
+    "fp64": NumberFormat(8, 53, sys.float_info.max, -1022, "double"),
+    "fp32": NumberFormat(4, 24, 2.0**127 * (2 - 2.0**-23), -126, "float"),
     "fp16": NumberFormat(2, 11, 65504.0, -14, "half"),
     "bf16": NumberFormat(2, 8, 2.0**127 * (2 - 2.0**-7), -126, "bfloat16"),
     "fp8_e4m3": NumberFormat(1, 4, 448.0, -6, "f8e4m3"),
@@ -66,16 +62,3 @@ def itemsize_of(name: str) -> int | None:
     """Bytes of one element of a format by roofbench's name; ``None`` for an unknown one."""
     fmt = NUMBER_FORMATS.get(name)
     return fmt.itemsize if fmt else _UNSIGNED_ITEMSIZES.get(name)
-
-
-def rounded(values: Values, fmt: NumberFormat) -> Values:
-    """Round to the nearest number that ``fmt`` has, ties to even, beyond the largest to the largest.
-
-    The result converts to the format without another rounding.
-    """
-    if not fmt.significand_bits:
-        return np.clip(np.rint(values), -fmt.largest, fmt.largest)
-    exponents = np.maximum(np.frexp(values)[1] - 1, fmt.smallest_exponent)
-    units = np.ldexp(1.0, exponents - (fmt.significand_bits - 1))
-    nearest_multiples: Values = np.rint(values / units) * units
-    return np.clip(nearest_multiples, -fmt.largest, fmt.largest)

@@ -1,6 +1,6 @@
 """roofbench's own algorithms as one rank carries them out, and what they must have moved when they are done."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from suite.collectives import ring, tree_schedule
 from suite.collectives.choice import OWN_ALGOS
@@ -29,15 +29,38 @@ def chunks_of(elements: int, itemsize: int) -> int:
     return max(1, min(LARGEST_CHUNKS, elements // 2 * itemsize // CHUNK_BYTES))
 
 
-def expected_all_reduce(algo: Algo, ranks: int, rank: int, elements: int, itemsize: int) -> Traffic:
-    """What ``rank`` must have moved in an all_reduce, counted from the formula and not from the steps."""
+def expected(op: Op, algo: Algo, ranks: int, rank: int, elements: int, itemsize: int) -> Traffic:
+    """What ``rank`` must have moved of a message of ``elements``, by the formula and not counted from the steps.
+
+    For an all_reduce see the algorithms; an all_gather and a reduce_scatter by a ring move all but one of the ranks' shares.
+    """
+    if op is not Op.ALL_REDUCE:
+        moved = elements // ranks * (ranks - 1)
+        return Traffic(moved, moved, ranks - 1)
     if algo is Algo.TREE:
         return tree_schedule.all_reduce_traffic(ranks, rank, elements, chunks_of(elements, itemsize))
     return ring.all_reduce_traffic(ranks, rank, elements)
 
 
-def step_count(algo: Algo, ranks: int, elements: int, itemsize: int) -> int:
-    """Steps of an all_reduce from the first send to the last receive."""
+def step_count(op: Op, algo: Algo, ranks: int, elements: int, itemsize: int) -> int:
+    """Steps from the first send to the last receive."""
+    if op is not Op.ALL_REDUCE:
+        return ranks - 1
     if algo is Algo.TREE:
         return tree_schedule.all_reduce_steps(ranks, chunks_of(elements, itemsize))
     return ring.all_reduce_steps(ranks)
+
+
+def staged_elements(steps: Iterable[Step]) -> int:
+    """The most elements that one of a rank's steps receives to add: what must be kept apart from the data until then."""
+    return max((sum(each.part.elements for each in step.receives if each.add) for step in steps), default=0)
+
+
+def most_staged_elements(op: Op, algo: Algo, ranks: int, elements: int, itemsize: int) -> int:
+    """No rank stages more: a ring one part, a tree a chunk from each of two children."""
+    if op not in (Op.ALL_REDUCE, Op.REDUCE_SCATTER):
+        return 0
+    if algo is Algo.TREE:
+        half = -(-elements // 2)
+        return 2 * -(-half // chunks_of(elements, itemsize))
+    return -(-elements // ranks)

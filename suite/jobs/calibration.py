@@ -52,9 +52,9 @@ class CalibrationJob:
         """None apply."""
         return ((),)
 
-    def exists(self, case: Case) -> bool:
-        """Every device has them."""
-        return True
+    def misfit(self, case: Case) -> str | None:
+        """Nothing: every device has them."""
+        return None
 
     def work(self, workload: Workload, switches: Items = ()) -> Work:
         """Bytes read plus bytes written; no arithmetic is counted, so that the memory roof alone judges it."""

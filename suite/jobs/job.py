@@ -45,8 +45,11 @@ class Job(Protocol):
         """The sets of precision and library switches to measure this workload with: at least one, without repeats."""
         ...
 
-    def exists(self, case: Case) -> bool:
-        """Whether implementation, backend and switches go together; what does not is no case, and is not planned."""
+    def misfit(self, case: Case) -> str | None:
+        """Why implementation, backend and switches do not go together, so that there is no such case to plan; else ``None``.
+
+        Empty where that follows from the backend alone and is nobody's wish.
+        """
         ...
 
     def work(self, workload: Workload, switches: Items = ()) -> Work:

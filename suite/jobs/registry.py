@@ -2,10 +2,11 @@
 
 from suite.errors import UsageError, nearest
 from suite.jobs.calibration import CalibrationJob
+from suite.jobs.collective import CollectiveJob
 from suite.jobs.gemm import GemmJob
 from suite.jobs.job import Job
 
-JOBS: dict[str, Job] = {job.name: job for job in (GemmJob(), CalibrationJob())}
+JOBS: dict[str, Job] = {job.name: job for job in (GemmJob(), CollectiveJob(), CalibrationJob())}
 
 
 def find(name: str) -> Job:

@@ -149,7 +149,7 @@ class Roofs:
         evidence, uid = fields["evidence"], fields["device_uid"]
         if evidence not in COMPARED or fields["outcome"] != Outcome.OK or fields["flop_s"] is None:
             return None
-        if fields["bound"] == Bound.CACHE or not _resolved(fields):
+        if fields["bound"] in (Bound.CACHE, Bound.LINK) or not _resolved(fields):
             return None
         seen = self._devices.get((evidence, uid))
         if seen is None:

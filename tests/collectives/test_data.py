@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suite.collectives.data import Inputs, Kind, sampled, wrong_elements
+from suite.collectives.data import PERIOD, WHOLE_PERIOD_FROM, Inputs, Kind, sampled, wrong_elements
 from suite.collectives.message import Message, message
 from suite.collectives.names import Op
-from suite.collectives.number_format import NUMBER_FORMATS, Values, number_format, rounded
+from suite.collectives.number_format import NUMBER_FORMATS, number_format
 from suite.collectives.part import Part
+from suite.collectives.rounding import Values, rounded
 from suite.collectives.tolerance import lost_rank_error, random_data_shows_a_lost_rank, tolerance
 
 ELEMENTS = 2048
@@ -110,6 +111,38 @@ def test_a_slice_is_the_same_whatever_else_is_drawn(start: int, length: int, ran
     given = Inputs(Message(Op.ALL_REDUCE, "fp32", 16384, 2**31, 2**31), "integers", 5)
     longer = given.sent(rank, Part(start, length + 7))
     assert (given.sent(rank, Part(start, length)) == longer[:length]).all()
+
+
+@pytest.mark.parametrize("kind", ["integers", "random"])
+def test_no_sum_of_a_small_message_is_near_zero(kind: Kind) -> None:
+    """Else the rounding of a right result would be large beside it: every message of 8 bytes and every seed must pass."""
+    given = [Inputs(message(Op.ALL_REDUCE, "bf16", 8, 8), kind, seed) for seed in range(300)]
+    if kind == "random":
+        assert min(np.linalg.norm(each.received(0, Part(0, 4))) for each in given) > 3
+        assert len({float(each.sent(0, Part(0, 1))[0]) for each in given}) > 250
+    for each in given:
+        sent, exact = buffers(each), each.received(0, Part(0, 4))
+        total = sent[0]
+        for values in sent[1:]:
+            total = rounded(total + values, number_format("bf16"))
+        error = np.linalg.norm(total - exact) / max(float(np.linalg.norm(exact)), 1e-300)
+        assert error <= (tolerance(Op.ALL_REDUCE, "bf16", 8) if kind == "random" else 0)
+
+
+@pytest.mark.parametrize("kind", ["integers", "random"])
+@pytest.mark.parametrize("start", [0, 17, PERIOD - 3, 5 * PERIOD + 1])
+def test_a_long_slice_has_the_values_of_the_short_ones_it_is_made_of(kind: Kind, start: int) -> None:
+    given = Inputs(Message(Op.ALL_REDUCE, "fp16", 5000, 2**31, 2**31), kind, 5)
+    long = given.sent(3, Part(start, 2 * PERIOD))
+    short = [given.sent(3, Part(at, 1000)) for at in range(start, start + len(long) - 1000, 40_000)]
+    assert len(long) > WHOLE_PERIOD_FROM > 1000
+    assert all((long[40_000 * index :][:1000] == values).all() for index, values in enumerate(short))
+
+
+@pytest.mark.parametrize("by", [2**power for power in range(2, 27, 3)])
+def test_data_that_moved_by_a_chunk_are_other_data_though_values_repeat(by: int) -> None:
+    given = Inputs(Message(Op.BROADCAST, "fp32", 2, 2**28, 2**28), "random", 5)
+    assert np.count_nonzero(given.sent(0, Part(by, 64)) == given.sent(0, Part(0, 64))) < 4
 
 
 def test_ranks_and_seeds_have_different_data() -> None:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suite.collectives import own, ring, tree_schedule
+from suite.collectives.choice import OWN_ALGOS
 from suite.collectives.names import Algo, Op
 from suite.collectives.part import parts
 from suite.collectives.schedule import traffic
@@ -103,12 +104,25 @@ def test_an_edge_of_a_tree_carries_one_message_a_step_each_way(ranks: int, chunk
                 assert len(peers) == len(set(peers))
 
 
-@pytest.mark.parametrize("algo", [Algo.RING, Algo.TREE])
-def test_an_algorithm_is_chosen_by_name_and_its_formulas_with_it(algo: Algo) -> None:
+BY_NAME = [(op, algo) for op, algos in OWN_ALGOS.items() for algo in algos]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 6, 8])
+@pytest.mark.parametrize(("op", "algo"), BY_NAME)
+def test_an_algorithm_is_chosen_by_name_and_its_formulas_with_it(op: Op, algo: Algo, ranks: int) -> None:
     elements, itemsize = 3 * 2**18, 4
-    counted = traffic(own.steps(Op.ALL_REDUCE, algo, 6, 2, elements, itemsize))
-    assert counted == own.expected_all_reduce(algo, 6, 2, elements, itemsize)
-    assert own.step_count(algo, 6, elements, itemsize) == (10 if algo is Algo.RING else 2 * 2 + 6 - 1)
+    programs = [list(own.steps(op, algo, ranks, rank, elements, itemsize)) for rank in range(ranks)]
+    for rank, program in enumerate(programs):
+        assert traffic(program) == own.expected(op, algo, ranks, rank, elements, itemsize)
+        assert own.staged_elements(program) <= own.most_staged_elements(op, algo, ranks, elements, itemsize)
+    last = max(step.number for program in programs for step in program)
+    assert last + 1 == own.step_count(op, algo, ranks, elements, itemsize)
+
+
+def test_what_is_staged_is_reached_by_some_rank() -> None:
+    for op, algo in BY_NAME:
+        programs = [list(own.steps(op, algo, 8, rank, 2**20, 4)) for rank in range(8)]
+        assert max(map(own.staged_elements, programs)) == own.most_staged_elements(op, algo, 8, 2**20, 4)
 
 
 def test_small_messages_are_one_chunk_and_large_ones_as_many_as_are_useful() -> None:

@@ -128,9 +128,9 @@ class GemmJob:
     def switches(self, settings: GemmSettings, workload: Workload) -> tuple[Items, ...]:
         return combinations(settings, workload)
 
-    def exists(self, case: Case) -> bool:
-        """Every one does: what a device lacks is recorded."""
-        return True
+    def misfit(self, case: Case) -> str | None:
+        """Nothing: what a device lacks is recorded."""
+        return None
 
     def work(self, workload: Workload, switches: Items = ()) -> Work:
         """2mnk operations, each operand once with what it carries; the pipe is the one that multiplies the format natively, or

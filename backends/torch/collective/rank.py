@@ -1,0 +1,170 @@
+"""A rank: ``python -m backends.torch.collective.rank``, started by a crew only.
+
+It answers orders one by one, in step with the other ranks.  Its process groups: one of gloo for barriers, which leaves no trace
+in the library's log, and those that are measured.
+"""
+
+import argparse
+import faulthandler
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from backends.failures import classify
+from backends.torch.collective.debug_file import DebugFile
+from backends.torch.collective.orders import (
+    Broke,
+    CloseGroup,
+    CountWrong,
+    Discard,
+    Done,
+    Expect,
+    Fill,
+    Launch,
+    Leave,
+    Make,
+    Observe,
+    OpenGroup,
+    Order,
+    Reset,
+    Sample,
+    TellChoices,
+)
+from backends.torch.collective.share import Share
+from suite.collectives.log.reader import DebugLog, read_log
+from suite.worker.lifeline import bind_to_parent, leave_no_core
+from suite.worker.serve import caught
+
+# A rank that waits for another is ended by the deadline of the case's phase, never by the library.
+NEVER = timedelta(days=30)
+HOST = "127.0.0.1"
+
+
+class Rank:
+    """``log_text`` gives what the library has logged since the last call; gloo logs nothing."""
+
+    def __init__(self, number: int, device: torch.device, log_text: Callable[[], str]) -> None:
+        self._number, self._device, self._log_text = number, device, log_text
+        self._groups: dict[int, Any] = {}
+        self._shares: dict[int, Share] = {}
+        self._library = DebugLog()
+
+    def carry_out(self, order: Order) -> Any:
+        """Carry out one order, and keep what the library logged meanwhile with the share that it was for."""
+        value = self._answer(order)
+        share = self._shares.get(getattr(order, "ticket", -1))
+        text = self._log_text()
+        if share is not None and text:
+            share.note(read_log(text).choices)
+        return value
+
+    def _answer(self, order: Order) -> Any:
+        match order:
+            case OpenGroup(group, backend, environment):
+                return self._open(group, backend, environment)
+            case CloseGroup(group):
+                return dist.destroy_process_group(self._groups.pop(group))
+            case Make(ticket, task, group):
+                share = Share(task, self._number, self._groups[group], self._device, self._wait, dist.barrier)
+                self._shares[ticket] = share
+                return share.moves
+            case Discard(ticket):
+                self._shares.pop(ticket, None)
+                return None
+            case Fill(ticket, kind, seed):
+                return self._shares[ticket].fill(kind, seed)
+            case Reset(ticket):
+                return self._shares[ticket].reset()
+            case Launch(ticket):
+                return self._shares[ticket].launch()
+            case Sample(ticket, iterations):
+                return self._shares[ticket].sample(iterations)
+            case Observe(ticket, slices, seed):
+                return self._shares[ticket].observe(slices, seed)
+            case Expect(ticket, slices, seed):
+                return self._shares[ticket].expect(slices, seed)
+            case CountWrong(ticket):
+                return self._shares[ticket].count_wrong()
+            case TellChoices(ticket):
+                return self._shares[ticket].choices
+
+    def _open(self, number: int, backend: str, environment: Mapping[str, str | None]) -> DebugLog:
+        """A group with its communicator, which is made by the first collective: one of three bytes, which nobody measures."""
+        for name, value in environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        group = dist.new_group(backend=backend, timeout=NEVER)
+        dist.all_reduce(torch.zeros(3, dtype=torch.uint8, device=self._device), group=group)
+        self._wait()
+        self._groups[number] = group
+        return self._made(read_log(self._log_text()))
+
+    def _made(self, log: DebugLog) -> DebugLog:
+        """The log of a new communicator, with what the library says of itself once only."""
+        if log.version is not None:
+            self._library = log
+        said = self._library
+        plugin = log.tuner_plugin or said.tuner_plugin
+        return replace(log, library=said.library, version=said.version, build=said.build, tuner_plugin=plugin)
+
+    def _wait(self) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+
+
+def serve(connection: Connection, rank: Rank) -> None:
+    """Answer until the crew says ``Leave`` or is gone."""
+    with suppress(EOFError, ConnectionError):
+        while not isinstance(order := connection.recv(), Leave):
+            connection.send(_answer(rank, order))
+
+
+def _answer(rank: Rank, order: Order) -> Done | Broke:
+    values: list[Any] = []
+    failure = caught(lambda: values.append(rank.carry_out(order)), classify)
+    return Broke(failure.outcome, failure.reason) if failure else Done(values[0])
+
+
+def join(given: argparse.Namespace) -> torch.device:
+    """Take the device and join the other ranks."""
+    device = torch.device(given.device)
+    torch.set_num_threads(given.threads)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    store = dist.TCPStore(HOST, given.port, is_master=False)
+    dist.init_process_group("gloo", store=store, rank=given.rank, world_size=given.ranks, timeout=NEVER)
+    return device
+
+
+def main(make: Callable[[int, torch.device, Callable[[], str]], Rank] = Rank) -> int:
+    """Bind to the parent first, then join and serve."""
+    parser = argparse.ArgumentParser(prog="python -m backends.torch.collective.rank")
+    for name in ("fd", "parent", "rank", "ranks", "port", "threads"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    parser.add_argument("--device", required=True)
+    given = parser.parse_args()
+    bind_to_parent(given.parent)
+    leave_no_core()
+    faulthandler.enable()
+    os.set_inheritable(given.fd, False)
+    with ExitStack() as ending:
+        log_text: Callable[[], str] = str
+        if given.device.startswith("cuda"):
+            log_text = ending.enter_context(closing(DebugFile())).new_text  # before NCCL is first asked for anything
+        serve(Connection(given.fd), make(given.rank, join(given), log_text))
+        dist.destroy_process_group()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

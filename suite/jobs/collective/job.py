@@ -1,0 +1,104 @@
+"""What the collective job measures: its axes, the bytes that cross a link, and the memory of all ranks."""
+
+from collections.abc import Iterator
+from itertools import product
+
+from suite.case import Case, Items, Regime, Workload, items
+from suite.collectives.bandwidth import busbw_factor
+from suite.collectives.message import messages
+from suite.collectives.names import Op
+from suite.collectives.number_format import NUMBER_FORMATS
+from suite.collectives.own import most_staged_elements
+from suite.collectives.tolerance import tolerance
+from suite.collectives.transport import Transport
+from suite.jobs.collective.settings import IMPLEMENTATIONS, CollectiveSettings, check_settings
+from suite.jobs.collective.sizes import parse_size
+from suite.jobs.collective.task import OWN, Task, forms, message_of, misfit
+from suite.work import Footprint, Work
+
+# Time from a barrier to the end of the slowest rank, launch included: what a caller waits.
+USUAL_REGIMES = (Regime("warm", "sustained", "call"),)
+# A rank is a process with a framework of its own: with torch 2.13 on a CPU 226 MiB resident, and up to 115 MiB more while
+# data are written and checked.
+RANK_BYTES = 352 * 2**20
+
+
+class CollectiveJob:
+    """See ``suite.jobs.job.Job``."""
+
+    name = "collective"
+    method_version = 1
+    settings_type = CollectiveSettings
+    formats = tuple(NUMBER_FORMATS)
+    implementations = IMPLEMENTATIONS
+    usual_regimes = USUAL_REGIMES
+
+    def check(self, settings: CollectiveSettings) -> None:
+        """See ``check_settings``."""
+        check_settings(settings)
+
+    def workloads(self, settings: CollectiveSettings) -> Iterator[Workload]:
+        """World sizes outermost: ranks are started once for each."""
+        sizes = sorted(map(parse_size, settings.sizes))
+        names = dict.fromkeys(product(settings.formats, settings.ops))
+        for ranks, (fmt, op) in product(dict.fromkeys(settings.world_sizes), names):
+            for each in messages(Op(op), fmt, ranks, sizes):
+                params = items({"op": op, "message_bytes": each.message_bytes, "world_size": ranks})
+                yield Workload("collective", fmt, params)
+
+    def switches(self, settings: CollectiveSettings, workload: Workload) -> tuple[Items, ...]:
+        """Every algorithm, protocol and form, on processors and on devices; of these a backend has some (see ``misfit``)."""
+        on_devices = Transport.SHARED_GPU if settings.share_device else Transport.DEVICE_LINK
+        in_place = forms(Op(workload.param("op")), settings.in_place)
+        axes = (settings.algos, settings.protos, in_place, (Transport.HOST, on_devices))
+        names = ("algo", "proto", "in_place", "transport")
+        found = (zip(names, map(_plain, values), strict=True) for values in product(*axes))
+        return tuple(dict.fromkeys(items(dict(each)) for each in found))
+
+    def misfit(self, case: Case) -> str | None:
+        """Why nobody has this algorithm and protocol for the operation on the case's backend."""
+        return misfit(case)
+
+    def work(self, workload: Workload, switches: Items = ()) -> Work:
+        """No arithmetic; ``compulsory_bytes`` are those of busbw, which is then their rate: what a ring moves over each link.
+
+        Over a shared device none are counted, as nothing crosses a link; ``pipe`` is the transport.
+        """
+        given, transport = message_of(workload), Transport(str(dict(switches).get("transport", Transport.DEVICE_LINK)))
+        over_link = round(given.message_bytes * busbw_factor(given.op, given.ranks)) if transport.has_bandwidth else 0
+        return Work(flops=0, compulsory_bytes=over_link, pipe=transport.value)
+
+    def footprint(self, workload: Workload, switches: Items = ()) -> Footprint:
+        """Buffers of all the ranks that take their memory from the device, and what an algorithm of roofbench's own needs."""
+        task = Task.read(workload, OWN, switches)
+        given = task.message
+        ranks = given.ranks if task.transport.together else 1
+        received = given.receive_elements * given.itemsize
+        return Footprint(
+            input_bytes=ranks * (given.buffer_bytes(task.in_place) - received),
+            output_bytes=ranks * received,
+            scratch_bytes=ranks * (RANK_BYTES + _working_elements(task) * given.itemsize),
+        )
+
+    def tolerance(self, workload: Workload, switches: Items) -> float:
+        """Of random data, whose sums round; exact integers are compared beside and have none."""
+        given = message_of(workload)
+        return tolerance(given.op, given.format, given.ranks)
+
+
+def _working_elements(task: Task) -> int:
+    """Elements that a rank has beside its buffers: what it receives to add, and data that must not be destroyed.
+
+    Left to itself, gloo was seen to take another share for an all_gather and another message for a reduce_scatter.
+    """
+    given = task.message
+    elements = max(given.send_elements, given.receive_elements)
+    if task.choice.algo is None:
+        copied = {Op.ALL_GATHER: given.send_elements, Op.REDUCE_SCATTER: elements}
+        return copied.get(given.op, 0) if task.transport is Transport.HOST else 0
+    kept = given.send_elements if given.op is Op.REDUCE_SCATTER and not task.in_place else 0
+    return kept + most_staged_elements(given.op, task.choice.algo, given.ranks, elements, given.itemsize)
+
+
+def _plain(value: object) -> str | bool:
+    return value if isinstance(value, bool) else str(value)

@@ -1,0 +1,148 @@
+"""The crew of ranks: kept from case to case, exchanged for another world, and never left behind."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from backends.failures import Classified
+from backends.torch.collective import port
+from backends.torch.collective.crew import Crew
+from backends.torch.collective.debug_file import DebugFile
+from backends.torch.collective.orders import CloseGroup, Discard, Order
+from backends.torch.collective.port import Crews
+from backends.torch.target import cpu_target, cuda_target
+from suite.case import Case, Regime, Workload, items
+from suite.collectives.names import Algo, Op
+from tests.backends.collective.helpers import crew_of, prepared, task, world
+from tests.processes.bench import gone_within
+
+CALL = Regime("warm", "sustained", "call")
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def crews() -> Iterator[Crews]:
+    made = Crews()
+    yield made
+    made.dismiss()
+
+
+def case(backend: str = "cpu", *, ranks: int = 2, fmt: str = "fp32", regime: Regime = CALL, transport: str = "host") -> Case:
+    switches = items({"algo": "library", "proto": "library", "in_place": True, "transport": transport})
+    params = items({"op": "all_reduce", "message_bytes": 1024, "world_size": ranks})
+    return Case(Workload("collective", fmt, params), "library", backend, regime, switches)
+
+
+def test_one_world_has_its_ranks_until_another_is_asked_for(crews: Crews) -> None:
+    first = crews.of(world(2))
+    assert crews.of(world(2)) is first
+    pids = first.pids
+    assert crews.of(world(3)).pids != pids
+    assert all(gone_within(pid, PATIENCE_S) for pid in pids)
+    assert not first.alive
+
+
+def test_ranks_that_were_given_up_are_started_anew(crews: Crews) -> None:
+    first = crews.of(world(2))
+    os.kill(first.pids[1], 9)
+    with pytest.raises(Classified, match="rank 1 of 2 died with SIGKILL"):
+        prepared(first, task(Op.ALL_REDUCE, 2, 1000))
+    again = crews.of(world(2))
+    assert again is not first
+    prepared(again, task(Op.ALL_REDUCE, 2, 1000)).close()
+
+
+def test_a_group_is_shared_while_it_is_used_and_destroyed_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Order] = []
+    asks = Crew.ask
+
+    def spied(self: Crew, order: Order) -> list[object]:
+        told.append(order)
+        return asks(self, order)
+
+    monkeypatch.setattr(Crew, "ask", spied)
+    with crew_of(2) as crew:
+        kernel = prepared(crew, task(Op.ALL_REDUCE, 2, 1000))
+        group = crew.group("gloo", ())
+        crew.group("gloo", (("NCCL_ALGO", "Ring"),))
+        assert not [each for each in told if isinstance(each, CloseGroup)]
+        kernel.close()
+        crew.group("gloo", (("NCCL_ALGO", "Tree"),))
+        closed = [each.group for each in told if isinstance(each, CloseGroup)]
+    assert group.number in closed
+    assert len(closed) == 2
+
+
+def test_a_kernel_that_cannot_be_made_leaves_no_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Order] = []
+    with crew_of(2) as crew:
+        asks = crew.ask
+        monkeypatch.setattr(crew, "ask", lambda order: (told.append(order), asks(order))[1])
+        monkeypatch.setattr("backends.torch.collective.kernel.own.expected", lambda *_: (1, 1, 1))
+        with pytest.raises(Classified):
+            prepared(crew, task(Op.ALL_REDUCE, 2, 1000, own=Algo.RING))
+        assert crew.group("gloo", ()).users == 0
+    assert any(isinstance(each, Discard) for each in told)
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (case(), None),
+        (case(regime=Regime("warm", "burst", "call")), None),
+        (case(regime=Regime("cold", "sustained", "device")), "warm/sustained/call, not cold/sustained/device"),
+        (case(fmt="fp8_e4m3"), "gloo does not move fp8_e4m3"),
+        (case(transport="device_link"), "over the host, not over device_link"),
+    ],
+)
+def test_what_a_cpu_cannot_do_is_told_with_the_reason(asked: Case, why: str | None) -> None:
+    found = port.reason(asked, cpu_target(()))
+    assert found is None if why is None else why in str(found)
+
+
+@pytest.mark.parametrize(
+    ("transport", "ranks", "why"),
+    [
+        ("device_link", 2, None),
+        ("device_link", 4, "4 ranks need a device each and torch sees 2; jobs.collective.share_device=true"),
+        ("shared_gpu", 4, None),
+        ("host", 2, "not over the host"),
+    ],
+)
+def test_ranks_need_a_device_each_unless_they_share_one(
+    monkeypatch: pytest.MonkeyPatch, transport: str, ranks: int, why: str | None
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(dist, "is_nccl_available", lambda: True)
+    found = port.reason(case("cuda", ranks=ranks, transport=transport), cuda_target(1, (9, 0)))
+    assert found is None if why is None else why in str(found)
+
+
+def test_ranks_begin_at_the_selected_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    target = cuda_target(3, (9, 0))
+    apart, together = (
+        port.devices(port.Task.of(case("cuda", transport=name)), target) for name in ("device_link", "shared_gpu")
+    )
+    assert (apart, together) == (("cuda:3", "cuda:0"), ("cuda:3", "cuda:3"))
+
+
+def test_a_debug_file_is_read_by_whole_lines_and_loses_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NCCL_DEBUG_FILE", raising=False)
+    read = DebugFile()
+    path = os.environ["NCCL_DEBUG_FILE"]
+    with Path(path).open("w") as written:
+        assert read.new_text() == ""
+        written.write("one\ntwo\nthr")
+        written.flush()
+        assert read.new_text() == "one\ntwo\n"
+        written.write("ee\n")
+        written.flush()
+        assert read.new_text() == "three\n"
+    assert not Path(path).exists()
+    read.close()
+    monkeypatch.delenv("NCCL_DEBUG_FILE", raising=False)

@@ -1,0 +1,100 @@
+"""A rank that is killed, hangs, raises or computes wrong ends its own case, within the limit, and no other of the sweep."""
+
+from typing import NamedTuple
+
+import pytest
+
+from backends.cpu import CpuBackend
+from suite.jobs.collective import CollectiveSettings
+from suite.launcher.happenings import CaseEnded
+from suite.launcher.launch import Launcher
+from suite.measurement import Measurement
+from suite.outcome import Outcome
+from suite.plan import plan
+from suite.planned import DeviceSlot
+from suite.settings import BackendSettings, RunConfig
+from tests.processes.bench import quick
+
+TARGET = "tests.backends.collective.planted:PlantedRanks"
+LIMIT_S = 4.0
+LONGER_S = 90.0  # what the phases before take, on a machine that does other things
+STEP = 8000
+FAULTS = (
+    ("kill", "Launch"),
+    ("kill", "Sample"),
+    ("leave", "Sample"),
+    ("hang", "Sample"),
+    ("hang", "Observe"),
+    ("raise", "Launch"),
+    ("wrong", ""),
+)
+
+
+class Ended(NamedTuple):
+    measurement: Measurement
+    elapsed_s: float
+
+
+@pytest.fixture(scope="module")
+def ended() -> dict[int, Ended]:
+    """A sweep over two ranks in which every other message has a fault, by message bytes."""
+    sizes = [str(size) for number in range(1, len(FAULTS) + 1) for size in (number * STEP, number * STEP + STEP // 2)]
+    plant = [
+        {"fault": fault, "rank": 1, "bytes": number * STEP, "at": at} for number, (fault, at) in enumerate(FAULTS, start=1)
+    ]
+    job = CollectiveSettings(ops=["all_reduce"], sizes=sizes, world_sizes=[2], algos=["ring"], implementations=["own"])
+    measure = quick(1, start_s=LONGER_S, compile_s=LONGER_S, verify_s=LIMIT_S, measure_s=LIMIT_S)
+    slot = DeviceSlot(0, "cpu", TARGET, CpuBackend().devices()[0])
+    backends = {"cpu": BackendSettings("cpu", TARGET, {"plant": plant})}
+    cases = plan(RunConfig(jobs={"collective": job}, measure=measure), [slot], {0})
+    with Launcher([slot], backends, measure, {}) as launcher:
+        launcher.start()
+        happenings = list(launcher.run(cases, lambda _: 1, None))
+    return {
+        each.planned.case.workload.param("message_bytes"): Ended(each.measurement, each.elapsed_s)
+        for each in happenings
+        if isinstance(each, CaseEnded)
+    }
+
+
+def of(ended: dict[int, Ended], fault: str, at: str) -> Ended:
+    return ended[(FAULTS.index((fault, at)) + 1) * STEP]
+
+
+def test_every_other_message_of_the_sweep_is_measured(ended: dict[int, Ended]) -> None:
+    sound = {size: each.measurement.outcome for size, each in ended.items() if size % STEP}
+    assert list(sound.values()) == [Outcome.OK] * len(FAULTS)
+
+
+@pytest.mark.parametrize("at", ["Launch", "Sample"])
+def test_a_rank_that_is_killed_is_a_crash_that_says_which(ended: dict[int, Ended], at: str) -> None:
+    found = of(ended, "kill", at).measurement
+    assert (found.outcome, found.reason) == (Outcome.CRASHED, "rank 1 of 2 died with SIGKILL")
+
+
+def test_a_rank_that_leaves_is_a_crash_with_its_status(ended: dict[int, Ended]) -> None:
+    found = of(ended, "leave", "Sample").measurement
+    assert (found.outcome, found.reason) == (Outcome.CRASHED, "rank 1 of 2 left with status 3")
+
+
+@pytest.mark.parametrize(("at", "phase"), [("Sample", "measure"), ("Observe", "verify")])
+def test_a_rank_that_hangs_is_a_timeout_of_the_phase_at_its_limit(ended: dict[int, Ended], at: str, phase: str) -> None:
+    found, taken_s = of(ended, "hang", at)
+    assert found.outcome is Outcome.TIMEOUT
+    assert f"measure.deadlines.{phase}_s=4" in found.reason
+    assert f"killed in phase {phase}" in found.reason
+    assert LIMIT_S < taken_s < LIMIT_S + LONGER_S
+
+
+def test_what_a_rank_raises_keeps_its_meaning(ended: dict[int, Ended]) -> None:
+    found = of(ended, "raise", "Launch").measurement
+    assert found.outcome is Outcome.UNSUPPORTED
+    assert found.reason.startswith("rank 1 of 2: NotImplementedError: planted")
+
+
+def test_a_rank_that_computes_wrong_is_incorrect_before_anything_is_timed(ended: dict[int, Ended]) -> None:
+    found = of(ended, "wrong", "").measurement
+    assert found.outcome is Outcome.INCORRECT
+    elements = len(FAULTS) * STEP // 4
+    assert found.reason == f"exact integers came out wrong: 1 of {elements} elements at worst, on ranks 1 of 2"
+    assert found.samples is None

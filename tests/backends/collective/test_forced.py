@@ -1,0 +1,81 @@
+"""What is set for NCCL, what its log must say, and that something else than asked for is never a number."""
+
+import json
+
+import pytest
+
+from backends.failures import Classified
+from backends.torch.collective import forced
+from suite.collectives.choice import Choice
+from suite.collectives.log.reader import read_log
+from suite.collectives.names import Algo, Op, Proto
+from suite.collectives.transport import Transport
+from suite.collectives.version import NcclVersion
+from suite.outcome import Outcome
+from tests.backends.collective.helpers import STRANGE_RANK, checked, crew_of, prepared, task
+
+NOW, BEFORE = NcclVersion(2, 28, 9), NcclVersion(2, 21, 5)
+TREE = Choice(Algo.TREE, Proto.SIMPLE)
+GRAPH = "h:1:1 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 16, bw 20.0/20.0, type {}/PIX, sameChannels 1\n"
+
+
+def asked(choice: Choice, own: Algo | None = None):
+    return task(Op.ALL_REDUCE, 2, 4096, own=own, asked=choice)
+
+
+def test_a_choice_is_set_in_the_syntax_of_the_version_and_taken_away_for_the_next() -> None:
+    now, before = dict(forced.group_environment(asked(TREE), NOW)), dict(forced.group_environment(asked(TREE), BEFORE))
+    assert (now["NCCL_ALGO"], now["NCCL_PROTO"]) == ("allreduce:Tree", "allreduce:Simple")
+    assert (before["NCCL_ALGO"], before["NCCL_PROTO"]) == ("Tree", "Simple")
+    for free in (asked(Choice()), asked(Choice(), own=Algo.TREE)):
+        left = dict(forced.group_environment(free, NOW))
+        assert left["NCCL_ALGO"] is left["NCCL_PROTO"] is None
+
+
+def test_ranks_that_share_a_gpu_have_a_host_name_each_and_talk_over_sockets() -> None:
+    first, second = (forced.start_environment(Transport.SHARED_GPU, rank) for rank in range(2))
+    assert first["NCCL_HOSTID"] != second["NCCL_HOSTID"]
+    assert (first["NCCL_NET"], first["NCCL_P2P_DISABLE"], first["NCCL_SHM_DISABLE"]) == ("Socket", "1", "1")
+    apart = forced.start_environment(Transport.DEVICE_LINK, 0)
+    assert "NCCL_HOSTID" not in apart
+    assert apart["NCCL_NVLS_ENABLE"] == first["NCCL_NVLS_ENABLE"] == "0"
+    assert "TUNING" in apart["NCCL_DEBUG_SUBSYS"]
+
+
+@pytest.mark.parametrize(("path", "safe"), [("NVL", True), ("SYS", False)])
+def test_ll128_is_asked_for_only_where_the_library_would_use_it(path: str, safe: bool) -> None:
+    wanted, log = asked(Choice(None, Proto.LL128)), read_log(GRAPH.format(path))
+    if safe:
+        forced.refuse_ll128(wanted, log, (9, 0))
+        return
+    for capability, known in (((9, 0), log), ((9, 0), read_log("")), ((6, 0), read_log(GRAPH.format("NVL")))):
+        with pytest.raises(Classified) as refused:
+            forced.refuse_ll128(wanted, known, capability)
+        assert refused.value.failure.outcome is Outcome.UNSUPPORTED
+
+
+def test_a_log_that_names_what_was_asked_for_is_kept_with_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, "TREE proto SIMPLE")
+    with crew_of(2, STRANGE_RANK) as crew:
+        kernel = prepared(crew, asked(TREE))
+        assert checked(kernel, 2).passed
+        told = kernel.describe()
+    assert told["observed"] == [{"algo": "tree", "proto": "simple", "channels": 4, "kernel": None}]
+    assert (told["asked"], told["honoured"]) == ("tree/simple", True)
+
+
+@pytest.mark.parametrize("ran", ["RING proto SIMPLE", "TREE proto LL"])
+def test_what_ran_in_place_of_what_was_asked_for_is_not_honoured(monkeypatch: pytest.MonkeyPatch, ran: str) -> None:
+    plant(monkeypatch, ran)
+    with crew_of(2, STRANGE_RANK) as crew:
+        with pytest.raises(Classified) as refused:
+            prepared(crew, asked(TREE))
+        free = prepared(crew, asked(Choice()))  # left to itself the library may run what it likes
+        assert free.describe()["honoured"] is True
+    algo, _, proto = ran.lower().split()
+    assert refused.value.failure.outcome is Outcome.NOT_HONOURED
+    assert refused.value.failure.reason == f"asked for tree/simple, ran {algo}/{proto}"
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, ran: str) -> None:
+    monkeypatch.setenv("ROOFBENCH_PLANTED", json.dumps([{"fault": "log", "bytes": 4096, "ran": ran}]))
