@@ -12,10 +12,10 @@ from suite.report.figures import CHART_CONFIG
 from suite.report.ladder import ABOUT, BASELINE, Ladder, Rung, ladders
 from suite.report.ladder_figure import ladder_figure
 from suite.report.palette import Theme
-from suite.report.words import rate_unit
+from suite.report.words import tera_rates
 from suite.rows import ResultRow
 
-OVER, RATE, PER_JOULE = f"Over {BASELINE}", f"T{rate_unit()}", "GFLOP/J"
+OVER = f"Over {BASELINE}"
 
 
 def precision_ladder(rows: Sequence[ResultRow], theme: Theme, key: str) -> None:
@@ -48,7 +48,7 @@ def _ladder(ladder: Ladder, theme: Theme, key: str) -> None:
 
 
 def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
-    speed = rung.speed
+    speed, (rate, per_joule) = rung.speed, _units(ladder)
     low, high = speed.interval if speed is not None and speed.interval is not None else (None, None)
     return {
         "No.": rung.number,
@@ -57,14 +57,20 @@ def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
         "From": low,
         "To": high,
         **{_error(kind): rung.errors.get(kind) for kind in ladder.distributions},
-        RATE: (rung.row.flop_s or 0.0) / 1e12,
+        rate: (rung.row.flop_s or 0.0) / 1e12,
         "Of spec": rung.row.fractions.spec,
         "Bound": rung.row.bound,
         "Execution": rung.execution,
-        PER_JOULE: rung.flop_per_j / 1e9 if rung.flop_per_j is not None else None,
+        per_joule: rung.flop_per_j / 1e9 if rung.flop_per_j is not None else None,
         "By": rung.by,
         "Marks": rung.marks,
     }
+
+
+def _units(ladder: Ladder) -> tuple[str, str]:
+    """Headings of rates and of operations per joule: of integers alone they are no FLOP."""
+    rate = tera_rates(rung.row.format for rung in ladder.rungs)
+    return rate, rate.replace("T", "G").replace("/s", "/J")
 
 
 def _error(kind: str) -> str:
@@ -72,6 +78,7 @@ def _error(kind: str) -> str:
 
 
 def _columns(ladder: Ladder) -> dict[str, Any]:
+    rate, per_joule = _units(ladder)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     errors = {_error(kind): number(format="%.1e", help=f"Quantisation error on {kind} data") for kind in ladder.distributions}
     return {
@@ -81,7 +88,7 @@ def _columns(ladder: Ladder) -> dict[str, Any]:
         "From": number(format="%.3g", help="Lower end of the 95 % interval of the relative speed; none where not resolved"),
         "To": number(format="%.3g", help="Upper end of that interval"),
         **errors,
-        RATE: number(format="%.4g", help="Useful operations per second; for integer formats TOP/s"),
+        rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
         "Of spec": number(format="percent", help="Share of the roof by the spec sheet"),
-        PER_JOULE: number(format="%.4g", help="Useful operations per joule, in sustained windows of 2 s and more"),
+        per_joule: number(format="%.4g", help="Useful operations per joule, in sustained windows of 2 s and more"),
     }

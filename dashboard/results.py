@@ -7,22 +7,27 @@ import pandas as pd
 import streamlit as st
 
 from suite.report.columns import ending
-from suite.report.words import counted, rate_unit, relative_half_width, remarks, resolved, variation, workload_title
+from suite.report.words import counted, relative_half_width, remarks, resolved, tera_rates, variation, workload_title
 from suite.rows import ResultRow
 
 _SHARE = "percent"
+_CHARACTER_PX, _EDGES_PX = 6.7, 20
+_CASE_PX = 250  # at most: a telephone has 390 across, and the column does not scroll away
 
 
 def results_table(rows: Sequence[ResultRow]) -> None:
     """Every case with its figures; cases that failed keep their line, with the reason under Remarks."""
-    frame = pd.DataFrame([_line(row) for row in rows])
+    rate = tera_rates(row.format for row in rows)
+    frame = pd.DataFrame([_line(row, rate) for row in rows])
     st.caption(f"{counted(len(rows), 'case')}; the table scrolls sideways, and a heading sorts it.")
     left_out = [name for name in ("Device", "Run", "Implementation") if frame[name].nunique() == 1]
     left_out += [name for name in ("Quantisation",) if frame[name].isna().all()]
-    st.dataframe(frame.drop(columns=left_out), column_config=_columns(), hide_index=True, width="stretch", placeholder="–")
+    st.dataframe(
+        frame.drop(columns=left_out), column_config=_columns(rate, frame), hide_index=True, width="stretch", placeholder="–"
+    )
 
 
-def _line(row: ResultRow) -> dict[str, Any]:
+def _line(row: ResultRow, rate: str) -> dict[str, Any]:
     half_width = relative_half_width(row) if resolved(row) else None
     return {
         "Case": workload_title(row),
@@ -31,7 +36,7 @@ def _line(row: ResultRow) -> dict[str, Any]:
         "Bound": ending(row),
         "Format": row.format_label,
         "Regime": row.regime,
-        f"T{rate_unit()}": _scaled(row.flop_s or None, 1e12),
+        rate: _scaled(row.flop_s or None, 1e12),
         "GB/s": _scaled(row.bytes_s or None, 1e9),
         "± (%)": _scaled(half_width, 1e-2),
         "At clock": row.fractions.at_clock,
@@ -53,10 +58,10 @@ def _scaled(value: float | None, unit: float) -> float | None:
     return None if value is None else value / unit
 
 
-def _columns() -> dict[str, Any]:
+def _columns(rate: str, frame: pd.DataFrame) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
-        "Case": st.column_config.TextColumn(pinned=True, width=190),
+        "Case": st.column_config.TextColumn(pinned=True, width=_case_px(frame["Case"])),
         "Bound": st.column_config.TextColumn(help="What limits the case, or how it ended when it has no result"),
         "Of spec": number(format=_SHARE, help="Share of the roof by the spec sheet"),
         "Of boost": number(format=_SHARE, help="Share of the roof at the maximum clock"),
@@ -64,7 +69,7 @@ def _columns() -> dict[str, Any]:
         "Empirical": number(format=_SHARE, help="Share of the empirical roof: the best verified and measured on this device"),
         "Time (µs)": number(format="%.2f", help="Median of one launch"),
         "± (%)": number(format="%.2f", help="Half the width of the median's 95 % interval; none where that is above 100 %"),
-        "TFLOP/s": number(format="%.4g", help="Useful operations per second; for integer formats TOP/s"),
+        rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
         "GB/s": number(format="%.4g", help="Compulsory bytes per second"),
         "Clock (MHz)": number(format="%.0f"),
         "Power (W)": number(format="%.0f"),
@@ -72,3 +77,8 @@ def _columns() -> dict[str, Any]:
         "Quantisation": number(format="%.1e", help="Relative error of the product that rounding the data to the format costs"),
         "Switches": st.column_config.TextColumn(help="Precision and library settings that are part of the case"),
     }
+
+
+def _case_px(cases: "pd.Series[str]") -> int:
+    """As wide as the longest name."""
+    return min(_CASE_PX, round(_EDGES_PX + _CHARACTER_PX * max(map(len, cases))))

@@ -10,6 +10,7 @@ from dashboard.data import Run, store_name
 from suite.report.panels import Panel, Source, each_once, panel
 from suite.report.words import moment
 from suite.rows import DeviceRow, ResultRow
+from suite.store.runs import SELFTEST
 
 
 class Filter(NamedTuple):
@@ -63,7 +64,10 @@ def _choose_runs(runs: Sequence[Run]) -> list[Run]:
     several = len({run.store for run in runs}) > 1
     if set(st.query_params.get_all("run")) - set(by_key):
         st.warning("This link names a run that is in no open store.")
-    latest = runs[0].key
+    newest = next((run for run in runs if run.info.experiment != SELFTEST), runs[0])
+    if newest is not runs[0]:
+        st.caption("Opens on the newest run that is no pass of a selftest, as `roofbench show` does.")
+    latest = newest.key
     keys = choose("Runs", "run", list(by_key), lambda key: _run_label(by_key[key], several), [latest], empty="Latest")
     return [by_key[key] for key in keys or [latest]]
 

@@ -150,15 +150,21 @@ def shape_label(workload: Workload) -> str:
     """Sizes joined as they are written on the command line (``4096x4096x4096``, heads as ``32/8x128``), lengths of sequences as
     how many x how long, names that say alone what they are, and other parameters as ``name=value``.
     """
-    params = dict(workload.params)
-    sizes = [str(params.pop(name)) for name in ("m", "n", "k") if name in params]
-    told = [str(params.pop(name)) for name in ("direction",) if name in params]
-    told += ["x".join(sizes)] * bool(sizes) + _heads(params) + _lengths(params)
-    told += [str(params.pop(name)) for name in ("mask",) if name in params]
-    return " ".join([*told, *(f"{name}={value}" for name, value in params.items())])
+    sizes, rest = sizes_of(dict(workload.params))
+    return " ".join([*([sizes] if sizes else []), *(f"{name}={value}" for name, value in rest.items())])
 
 
-def _heads(params: dict[str, Scalar]) -> list[str]:
+def sizes_of(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The sizes among parameters as ``shape_label`` writes them, empty where there are none, and the other parameters."""
+    rest = dict(params)
+    product = [str(rest.pop(name)) for name in ("m", "n", "k") if name in rest]
+    told = [str(rest.pop(name)) for name in ("direction",) if name in rest]
+    told += ["x".join(product)] * bool(product) + _heads(rest) + _lengths(rest)
+    told += [str(rest.pop(name)) for name in ("mask",) if name in rest]
+    return " ".join(told), rest
+
+
+def _heads(params: dict[str, Any]) -> list[str]:
     """Query heads over heads of K and V, by head_dim over that of V, the second of each where it differs; takes them out."""
     names = ("num_q_heads", "num_kv_heads", "head_dim", "v_head_dim")
     if not all(name in params for name in names):
@@ -167,7 +173,7 @@ def _heads(params: dict[str, Scalar]) -> list[str]:
     return [f"{_pair(heads, kv_heads)}x{_pair(width, v_width)}"]
 
 
-def _lengths(params: dict[str, Scalar]) -> list[str]:
+def _lengths(params: dict[str, Any]) -> list[str]:
     """``4x4096``, or ``4x1/4096`` of few queries against many keys; takes them out."""
     names = ("batch", "q_len", "kv_len")
     if not all(name in params for name in names):
@@ -176,7 +182,7 @@ def _lengths(params: dict[str, Scalar]) -> list[str]:
     return [f"{batch}x{_pair(q_len, kv_len)}"]
 
 
-def _pair(one: Scalar, other: Scalar) -> str:
+def _pair(one: Any, other: Any) -> str:
     return str(one) if one == other else f"{one}/{other}"
 
 

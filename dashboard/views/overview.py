@@ -12,11 +12,17 @@ from suite.report.figures import CHART_CONFIG, roofline_figure
 from suite.report.headlines import Headline, headlines
 from suite.report.palette import Theme
 from suite.report.panels import Panel
-from suite.report.words import counted, doubt, percent, rate_unit, si, workload_title
+from suite.report.words import counted, marks, percent, rate_unit, si, workload_title
 
 TITLE = "Overview"
 ORDER = 0
 _CARD_PX = 168  # two beside each other on a screen of 390 px
+# A rate is longer than a share, and a label of a scaling than one of a format: Streamlit would cut both off.
+_WHOLE_CARDS = """<style>
+[data-testid="stMetricValue"], [data-testid="stMetricValue"] * {
+  font-size: 1.7rem; line-height: 1.2; white-space: normal; overflow: visible; text-overflow: clip; }
+[data-testid="stMetricLabel"] * { white-space: normal !important; overflow: visible; text-overflow: clip; }
+</style>"""
 
 
 def render(selection: Selection) -> None:
@@ -53,6 +59,7 @@ def _sheet_line(panel: Panel) -> str:
 def _best(best: Sequence[Headline]) -> None:
     if not best:
         return
+    st.html(_WHOLE_CARDS)
     st.caption("Best verified result of each format: share of the spec roof, rate, and the regime it was measured in")
     with st.container(horizontal=True):
         for headline in best:
@@ -66,7 +73,12 @@ def _card(headline: Headline) -> None:
     share, second = (percent(row.fractions.spec), rate) if row.fractions.spec is not None else (rate, "of spec n/a")
     said = f"Best of {counted(headline.of, 'verified case')}: {workload_title(row)}, {row.bound or 'unknown'} bound"
     st.metric(plain(headline.format), share, second, delta_color="off", delta_arrow="off", help=plain(said))
-    st.caption(plain(f"{row.regime}, {doubt(row)}" if doubt(row) else row.regime))
+    st.caption(plain(", ".join((_breakable(row.regime), *marks(row)))))
+
+
+def _breakable(regime: str) -> str:
+    """May wrap after each slash."""
+    return regime.replace("/", "/\u200b")
 
 
 def _theme() -> Theme:

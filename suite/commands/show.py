@@ -25,7 +25,7 @@ its floors, its samples over time with clock, power and temperature beneath, tel
 words:
 """ + "\n".join(glossary_lines(HELP_WIDTH))
 EXAMPLES = """\
-roofbench show                            the latest run
+roofbench show                            the latest run that is no pass of a selftest
 roofbench show 20261129T1840 3f2a         one case of a run, by the beginning of their ids
 roofbench show --json | jq '.[].p50_s'    rows for programs
 roofbench show --runs                     which runs the store holds"""
@@ -80,6 +80,7 @@ def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
 
 def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     from suite.experiment_file import own_folder_lines
+    from suite.report.trust import distrust_lines
     from suite.show.results import case_hint, run_lines
     from suite.show.screen import screen_of
 
@@ -90,7 +91,8 @@ def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     if args.keys:
         return (_keyed(row) for row in rows)
     option = store_option(reader.path.resolve())
-    lines = run_lines(info, reader.devices(info.run), rows, screen_of(sys.stdout))
+    devices = reader.devices(info.run)
+    lines = (*run_lines(info, devices, rows, screen_of(sys.stdout)), *distrust_lines(reader, [each.info for each in devices]))
     return (*lines, *own_folder_lines(info, store_override(reader.path)), *case_hint(info, rows, option))
 
 

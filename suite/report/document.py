@@ -17,13 +17,14 @@ from suite.report.privacy import Scrubber, without_place_overrides, without_plac
 from suite.report.reproduce import Command, rerun_command
 from suite.report.roofs import RoofSet
 from suite.report.system import Group, ceilings_group, device_group, environment_groups
+from suite.report.trust import SelftestSource, distrust
 from suite.rows import DeviceRow, ResultRow, RunInfo
 
 DATA_FORMAT = "roofbench-report/1"
 
 
-class MeasurementSource(Source, Protocol):
-    """A source that also has what was measured of one result."""
+class MeasurementSource(Source, SelftestSource, Protocol):
+    """A source that also has what was measured of one result, and the selftests of a device."""
 
     def measurement(self, result_id: int) -> Measurement: ...
 
@@ -33,7 +34,7 @@ class DeviceReport:
     """One device of one run: its results, its roofs, the best of each format, and the shapes measured in several formats.
 
     ``cases`` has the JSON values of ``case_data`` for each result that can be shown over time, by its id; ``unreadable``
-    counts timed results whose samples the store cannot give back.
+    counts timed results whose samples the store cannot give back.  ``distrust`` is what the latest selftest says against them.
     """
 
     label: str
@@ -44,6 +45,7 @@ class DeviceReport:
     system: tuple[Group, ...]
     cases: Mapping[int, dict[str, Any]] = field(default_factory=dict)
     unreadable: int = 0
+    distrust: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ def _device(
         ),
         cases=cases,
         unreadable=unreadable,
+        distrust=distrust(reader, device.info),
     )
 
 

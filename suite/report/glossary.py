@@ -46,6 +46,31 @@ GLOSSARY = (
         "Not resolved: the interval is wider than twice the median, which then says little more than the order of magnitude.",
     ),
     Term(
+        "one sample",
+        "only one fitted into the time allowed, which tells nothing of how far the next would differ",
+        "Such a result has no interval, and heads no format that has one with an interval.",
+    ),
+    Term(
+        "library",
+        "the implementation by the runtime's own library, such as cuBLAS or oneDNN; others are kernels of roofbench",
+    ),
+    Term(
+        "layout nt, nn, tn",
+        "how a product's operands are stored: nt has B as n x k, as a linear layer's weights are, nn as k x n",
+        "With tn A is transposed as well.",
+    ),
+    Term("slot", "the number of a device within a run, from 0"),
+    Term(
+        "pipe",
+        "the unit of the device that multiplies, by whose peak a result is judged",
+        "A format that has no unit of its own names the one that stands in for it.",
+    ),
+    Term(
+        "compulsory bytes",
+        "what must be moved at least: each operand read once and the result written once",
+        "Bandwidth and intensity are by these, not by the traffic that a kernel really makes.",
+    ),
+    Term(
         "tensor, row, block",
         "what shares one scale in a quantised format; zero point: one operand's zero may be any of its codes",
         "Block: 1x128 numbers of A and 128x128 of B. A format that does not say has the scaling that its name implies.",
@@ -58,7 +83,11 @@ GLOSSARY = (
     ),
     Term("converged", "the interval became as narrow as was asked before the time was up"),
     Term("steady", "clock and power had settled before sampling; a burst has no such state"),
-    Term("contended", "processes outside the run used the device meanwhile"),
+    Term(
+        "contended",
+        "processes outside the run used the device meanwhile; without the mark none did, or it is not known",
+        "Short bursts are over before it can be told, and some drivers do not list the processes of others.",
+    ),
     Term("throttled", "why the driver held the clock down, and in which share of the readings"),
     Term(
         "emulated",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from suite.outcome import Evidence
 from suite.report.roofs import drawable
-from suite.report.words import doubtful
+from suite.report.words import doubtful, resolved
 from suite.rows import ResultRow
 
 
@@ -20,8 +20,8 @@ class Headline(NamedTuple):
 def headlines(rows: Sequence[ResultRow]) -> tuple[Headline, ...]:
     """One headline a format with its scaling, best fraction of spec first.
 
-    Only measured results count, of any regime; one whose share of spec is known comes before one of which only the rate is,
-    and one in doubt is a headline only where no other is.
+    Only measured results count, of any regime.  One whose median is not resolved, or has no interval, is a headline only where
+    no other is; then one whose share of spec is known comes before one of which only the rate is, and one in doubt last.
     """
     measured = [row for row in rows if drawable(row) and row.evidence == Evidence.MEASURED]
     labels = sorted({row.format_label for row in measured})
@@ -30,7 +30,7 @@ def headlines(rows: Sequence[ResultRow]) -> tuple[Headline, ...]:
 
 
 def _headline(name: str, rows: Sequence[ResultRow]) -> Headline:
-    best = max(rows, key=lambda row: (row.fractions.spec is not None, not doubtful(row), *_merit(row)))
+    best = max(rows, key=lambda row: (resolved(row), row.fractions.spec is not None, not doubtful(row), *_merit(row)))
     return Headline(name, best, len(rows))
 
 

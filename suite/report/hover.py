@@ -13,10 +13,11 @@ def hover_text(row: ResultRow) -> str:
 
 
 def _lines(row: ResultRow) -> list[str]:
+    unit = rate_unit(row.format)
     return [
         case_title(row),
         f"{row.bound or UNKNOWN} bound",
-        f"{si(row.flop_s, rate_unit(row.format))}, {si(row.bytes_s, 'B/s')} at {row.arithmetic_intensity:.4g} FLOP/B",
+        f"{si(row.flop_s, unit)}, {si(row.bytes_s, 'B/s')} at {row.arithmetic_intensity:.4g} {unit.replace('/s', '/B')}",
         f"p50 {timing(row)}{_interval(row)}",
         _fractions(row),
         f"clock {si(row.clock_hz, 'Hz')}, power {si(row.power_w, 'W')}",

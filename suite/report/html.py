@@ -26,7 +26,7 @@ from suite.report.palette import INKS, Theme, format_colour
 from suite.report.roofs import drawable
 from suite.report.tables import ladder_table, results_table, system_table
 from suite.report.tags import Html, join, script_json, tag
-from suite.report.words import counted, doubt, moment, percent, rate_unit, si, workload_title
+from suite.report.words import counted, marks, moment, percent, rate_unit, si, workload_title
 
 _NOWHERE = "form-action 'none'; base-uri 'none'"
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -105,7 +105,8 @@ def _run_line(run: RunReport) -> str:
 def _device(run: RunReport, device: DeviceReport, index: int) -> Html:
     title = f"Roofline of {device.label}"
     heading = tag("h3", title, id=f"device-{index}")
-    parts = (_headlines(device), _figure(device, index), *_ladders(device, index), _results(run, device, index))
+    warned = [tag("p", _sentence(device.distrust), class_="notice", role="note")] if device.distrust else []
+    parts = (*warned, _headlines(device), _figure(device, index), *_ladders(device, index), _results(run, device, index))
     return tag("section", heading, *parts)
 
 
@@ -130,7 +131,7 @@ def _card(headline: Headline) -> Html:
         tag("span", workload_title(row), class_="small"),
         tag("span", _breakable(row.regime), class_="regime"),
         tag("span", f"best of {headline.of} verified", class_="small"),
-        *([tag("span", doubts, class_="small doubt")] if (doubts := doubt(row)) else []),
+        *([tag("span", "; ".join(found), class_="small doubt")] if (found := marks(row)) else []),
     )
 
 

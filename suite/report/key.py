@@ -40,7 +40,7 @@ def _evidence(points: Sequence[ResultRow]) -> Iterator[str]:
 
 def _doubt(points: Sequence[ResultRow]) -> Iterator[str]:
     if any(map(doubtful, points)):
-        yield "faded: not converged, not steady or contended"
+        yield "faded: not resolved, not converged, not steady or contended"
 
 
 def _lines(roofs: RoofSet) -> Iterator[str]:

@@ -151,7 +151,7 @@ def _key_lines(ladder: Ladder, rungs: Sequence[Rung]) -> list[str]:
     if any(rung.row.execution == "emulated" for rung in rungs):
         looks += ["filled: native", "hollow: emulated"]
     if any(doubtful(rung.row) for rung in rungs):
-        looks.append("faded: not converged, not steady or contended")
+        looks.append("faded: not resolved, not converged, not steady or contended")
     if len(ladder.distributions) > 1:
         looks.append(f"across: {', '.join(ladder.distributions)} data")
     if any(map(_ends, rungs)):

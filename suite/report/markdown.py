@@ -13,7 +13,7 @@ from suite.report.ladder_columns import columns
 from suite.report.method import METHOD, OUTCOMES
 from suite.report.roofs import Roof
 from suite.report.system import Group
-from suite.report.words import moment, percent, rate_unit, si, workload_title
+from suite.report.words import marks, moment, percent, rate_unit, si, workload_title
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
 _SPACE = re.compile(r"\s+")
@@ -26,7 +26,10 @@ def render_markdown(document: ReportDocument) -> str:
         blocks += _run(run)
     blocks += ["## Words used here", "\n".join(f"- {_text(term.name)}: {_text(term.text)}" for term in GLOSSARY)]
     blocks += ["## How it was measured", *(f"**{topic.name}.** {_text(topic.text)}" for topic in METHOD)]
-    blocks += ["### How a case can end", "\n".join(f"- {_text(name)}: {text}" for name, text in OUTCOMES.items())]
+    blocks += [
+        "### How a case can end",
+        "\n".join(f"- {_text(name.replace('_', ' '))}: {text}" for name, text in OUTCOMES.items()),
+    ]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -54,8 +57,10 @@ def _run(run: RunReport) -> Iterator[str]:
 
 def _device(device: DeviceReport) -> Iterator[str]:
     yield f"### Roofline of {_text(device.label)}"
+    if device.distrust:
+        yield f"> {_text(device.distrust)}"
     if device.headlines:
-        titles = ("Format", "Of spec", "Rate", "Bound", "Case", "Regime", "Best of")
+        titles = ("Format", "Of spec", "Rate", "Bound", "Case", "Regime", "Best of", "Marks")
         yield _table(titles, (_headline(headline) for headline in device.headlines))
     yield _table(("Roof", "Pipe", "Load", "Peak", "Bandwidth", "Ridge"), (_roof(roof) for roof in device.roofs.lines))
     yield from (_text(f"Note: {note}.") for note in device.roofs.notes)
@@ -85,12 +90,19 @@ def _headline(headline: Headline) -> Sequence[str]:
     row = headline.best
     rate = si(row.flop_s, rate_unit(row.format))
     shares = (percent(row.fractions.spec), rate, row.bound or "unknown")
-    return (headline.format, *shares, workload_title(row), row.regime, str(headline.of))
+    return (headline.format, *shares, workload_title(row), row.regime, str(headline.of), "; ".join(marks(row)))
 
 
 def _roof(roof: Roof) -> Sequence[str]:
     peak, bandwidth = si(roof.peak_flop_s, rate_unit(*roof.pipes)), si(roof.bandwidth_bytes_s, "B/s")
-    return (roof.kind, ", ".join(roof.pipes), roof.load or "", peak, bandwidth, si(roof.ridge, "FLOP/B"))
+    return (
+        roof.kind,
+        ", ".join(roof.pipes),
+        roof.load or "",
+        peak,
+        bandwidth,
+        si(roof.ridge, rate_unit(*roof.pipes).replace("/s", "/B")),
+    )
 
 
 def _system_rows(groups: Iterable[Group]) -> Iterator[Sequence[str]]:

@@ -35,14 +35,16 @@ METHOD = (
         "When sampling stops",
         "Samples are taken until the 95 % confidence interval of the median, computed from batches because neighbouring "
         "samples are correlated, is within measure.target of it on either side (0.5 % unless the configuration says "
-        "otherwise), with a minimum number of batches and a maximum time. A result that reached the maximum first keeps "
-        "its interval and is marked not converged. Times are medians (p50) of one launch; rates derive from times.",
+        "otherwise), with a minimum number of samples (measure.min_batches) and a maximum time. A result that reached the "
+        "maximum first keeps its interval and is marked not converged. Times are medians (p50) of one launch; rates "
+        "derive from times.",
     ),
     Topic(
         "Verification",
-        "Outputs are poisoned, computed on fresh random inputs and compared with a higher-precision reference, before "
-        "timing and again after it. The error is norm(output - reference) / norm(reference); the tolerance follows from "
-        "the format, the accumulation and the length of the sums. A failed check is stored as incorrect, never as a time.",
+        "Outputs are poisoned, computed on fresh random inputs and compared with a float64 reference, before timing and "
+        "again after it; for fp64 that is no higher precision, but another algorithm, on the host. The error is "
+        "norm(output - reference) / norm(reference); the tolerance follows from the format, the accumulation and the "
+        "length of the sums. A failed check is stored as incorrect, never as a time.",
     ),
     Topic(
         "Physical-limit gate",
@@ -69,6 +71,12 @@ METHOD = (
         "Bound",
         "What limits a case: compute or memory, whichever floor is the larger, or launch when the case takes less than "
         "three times what an empty kernel takes. Cache, where memory would be it but the data stay in the last-level cache.",
+    ),
+    Topic(
+        "Other work",
+        "A result is marked contended where processes outside the run used the device while it was sampled. Without the mark "
+        "that was either looked for and not seen, or not known: short bursts are over before it can be told, and some drivers "
+        "do not list the processes of others. `roofbench show RUN CASE` and the data say which (null is not known).",
     ),
     Topic(
         "Evidence",

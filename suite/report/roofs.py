@@ -97,9 +97,10 @@ def _spec_roofs(rows: Sequence[ResultRow], spec: HardwareSpec | None) -> tuple[t
         return (), ("no spec sheet for this device: empirical roof only, fractions of spec n/a",)
     pipes = sorted({row.pipe for row in rows if row.pipe and row.flops})
     peaks = {pipe: declared_peak_flop_s(spec, pipe) for pipe in pipes}
-    notes = [f"no {pipe} peak in the spec sheet" for pipe, peak in peaks.items() if peak is None]
+    where = "can be derived, and there is no spec sheet" if spec.derived else "in the spec sheet"
+    notes = [f"no {pipe} peak {where}" for pipe, peak in peaks.items() if peak is None]
     if spec.bandwidth_bytes_s is None:
-        notes.append("no memory bandwidth in the spec sheet: spec roofs have no memory part")
+        notes.append(f"no memory bandwidth {where}: spec roofs have no memory part")
     if spec.derived:
         clock = f" ({note})" if (note := spec.clocks.boost_hz.note) else ""
         notes.append(f"spec roof derived from cores, clock{clock} and vector width, not declared by the maker")

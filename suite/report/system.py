@@ -6,16 +6,18 @@ from typing import NamedTuple
 from suite.backend import DeviceInfo, Fact
 from suite.hardware.spec import HardwareSpec
 from suite.report.roofs import declared_peak_flop_s
-from suite.report.words import duration, si
+from suite.report.words import duration, rate_unit, si
 from suite.rows import Calibration
 
 _NOT_SAID = "the runtime does not report it"
 _NO_SHEET = "no spec sheet is matched to this device"
+_DERIVED = "from cores, clock and vector width"
+_NOT_DERIVED = "this device has no spec sheet: its peaks are derived, and this figure cannot be"
 _NOT_CALIBRATED = "not measured on this device"
 
 
 class Field(NamedTuple):
-    """One line of the system description, ready to print; ``status`` and ``reason`` as in ``Fact``."""
+    """One line of the system description, ready to print; ``status`` and ``reason`` as in ``Fact``, or ``derived``."""
 
     name: str
     value: str
@@ -39,7 +41,7 @@ def environment_groups(environment: Mapping[str, Mapping[str, Fact]]) -> tuple[G
 
 def device_group(info: DeviceInfo, spec: HardwareSpec | None, match_reason: str) -> Group:
     """What the runtime reports of a device, and which spec sheet that was matched to."""
-    sheet = Fact(spec.title, "declared", match_reason) if spec else Fact.unavailable(match_reason or _NO_SHEET)
+    sheet = Fact(spec.title, _known_by(spec), match_reason) if spec else Fact.unavailable(match_reason or _NO_SHEET)
     facts = {
         "name": Fact.measured(info.name),
         "backend": Fact.measured(info.backend),
@@ -61,7 +63,7 @@ def device_group(info: DeviceInfo, spec: HardwareSpec | None, match_reason: str)
 
 def ceilings_group(spec: HardwareSpec | None, pipes: tuple[str, ...], calibration: Calibration) -> Group:
     """The figures that fractions refer to: declared peaks and bandwidth, measured bandwidth and empty kernels."""
-    peaks = {f"{pipe} peak": _declared(spec, declared_peak_flop_s(spec, pipe), "FLOP/s") for pipe in pipes}
+    peaks = {f"{pipe} peak": _declared(spec, declared_peak_flop_s(spec, pipe), rate_unit(pipe)) for pipe in pipes}
     rates = {"read": calibration.read_bytes_s, "copy": calibration.copy_bytes_s, "triad": calibration.triad_bytes_s}
     empties = {"device": calibration.empty_device_s, "call": calibration.empty_call_s}
     facts = {
@@ -93,8 +95,12 @@ def _declared(spec: HardwareSpec | None, value: float | None, unit: str) -> Fact
     if spec is None:
         return Fact.unavailable(_NO_SHEET)
     if value is None:
-        return Fact.unavailable("the spec sheet has no such figure")
-    return Fact(si(value, unit), "declared", "derived from cores, clock and vector width" if spec.derived else "")
+        return Fact.unavailable(_NOT_DERIVED if spec.derived else "the spec sheet has no such figure")
+    return Fact(si(value, unit), _known_by(spec), _DERIVED if spec.derived else "")
+
+
+def _known_by(spec: HardwareSpec) -> str:
+    return "derived" if spec.derived else "declared"
 
 
 def _calibrated(value: str | None) -> Fact:

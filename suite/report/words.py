@@ -1,6 +1,7 @@
 """Numbers and rows as people read them: SI prefixes, percent, one-line names, the marks beside a result."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 
 from suite.case import Workload, items, shape_label
@@ -25,6 +26,11 @@ def si(value: float | None, unit: str) -> str:
 def rate_unit(*names: str) -> str:
     """``OP/s`` where only integer formats or pipes are meant, else ``FLOP/s``: of ``int8x28`` too, which computes fp64."""
     return "OP/s" if names and all(re.fullmatch(r"int\d+", name) for name in names) else "FLOP/s"
+
+
+def tera_rates(formats: Iterable[str]) -> str:
+    """The heading of a column of rates in 10^12: ``TFLOP/s``, ``TOP/s`` over integers alone, both where they mix."""
+    return ", ".join(f"T{unit}" for unit in sorted({rate_unit(name) for name in formats})) or "TFLOP/s"
 
 
 def relative_error(value: float | None) -> str:
@@ -67,8 +73,9 @@ def relative_half_width(row: ResultRow) -> float | None:
 
 
 def resolved(row: ResultRow) -> bool:
-    """Whether the interval of the median is narrow enough to be a percentage of it."""
-    return (relative_half_width(row) or 0.0) <= 1.0
+    """Whether the median has an interval, and one that is narrow enough to be a percentage of it."""
+    half_width = relative_half_width(row)
+    return half_width is not None and half_width <= 1.0
 
 
 def timing(row: ResultRow) -> str:
@@ -104,7 +111,7 @@ def case_title(row: ResultRow) -> str:
 def marks(row: ResultRow) -> tuple[str, ...]:
     """What a reader must know before trusting a timed result, most serious first; empty for a clean one."""
     found = (
-        (_unresolved(row), not resolved(row)),
+        (_unresolved(row), row.p50_s is not None and not resolved(row)),
         ("not converged", row.converged is False),
         ("not steady", row.steady is False),
         ("contended", row.contended is True),
@@ -116,7 +123,9 @@ def marks(row: ResultRow) -> tuple[str, ...]:
 
 
 def _unresolved(row: ResultRow) -> str:
-    low, high = row.interval_s or (None, None)
+    if row.interval_s is None:
+        return "one sample: no interval" if row.count == 1 else f"no interval from {counted(row.count or 0, 'sample')}"
+    low, high = row.interval_s
     return f"± not resolved: {duration(low)} to {duration(high)} from {counted(row.count or 0, 'sample')}"
 
 
@@ -125,19 +134,10 @@ def remarks(row: ResultRow) -> str:
     return "; ".join([*([clipped(printable(row.reason))] if row.reason else []), *marks(row)])
 
 
-def doubt(row: ResultRow) -> str:
-    """Why the number itself is in doubt: no tight interval, no steady state, or somebody else on the device; else empty."""
-    found = (
-        ("not converged", row.converged is False),
-        ("not steady", row.steady is False),
-        ("contended", row.contended is True),
-    )
-    return ", ".join(name for name, holds in found if holds)
-
-
 def doubtful(row: ResultRow) -> bool:
-    """Whether the number itself is in doubt."""
-    return bool(doubt(row))
+    """Whether the number itself is in doubt: no tight interval, no steady state, or somebody else on the device."""
+    unresolved = row.p50_s is not None and not resolved(row)
+    return unresolved or row.converged is False or row.steady is False or row.contended is True
 
 
 def _digits(value: float, significant: int) -> str:

@@ -16,6 +16,8 @@ TARGET = 0.005  # the interval that METHOD asks for: a step beyond this share of
 COARSER = 2  # times the declared resolution: a step that is seen is an estimate
 ROUNDING_NS = 2  # durations are stored in whole nanoseconds, two of which make a difference
 LEAST_STEPS = 3  # between distinct durations, before they say anything of a step
+# Launches are averaged in the one and timed one by one in the other: whatever interrupts some of them raises only the mean.
+_MEAN_ABOVE_MEDIAN = "the former is a mean over launches in a row, which slow ones raise, the latter a median of single ones"
 TIED = 0.25  # distinct durations of all: fewer differences are enough where so many are the same
 
 
@@ -123,6 +125,8 @@ def _overhead(passes: Passes) -> str:
     if device_s is None:
         return "the empty kernel was not timed, so that launches cannot be told from work"
     caller = f" and {brief(call_s)} to its caller" if call_s is not None else ""
+    if call_s is not None and device_s > call_s:
+        caller += f" ({_MEAN_ABOVE_MEDIAN})"
     return (
         f"an empty kernel takes {brief(device_s)} on the device{caller}: under {brief(LAUNCH_MULTIPLE * device_s)} "
         "launching is what is measured"

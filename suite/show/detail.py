@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from suite.backend import Fact
+from suite.jobs.emulation import TRAFFIC_BYTES
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
@@ -59,9 +60,23 @@ def _section(title: str, screen: Screen, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
-    widest = max(map(len, values), default=0)
-    for name, value in values.items():
-        yield f"  {printable(name):<{widest}}  {clipped(printable(str(value)), WHOLE_LENGTH)}"
+    worded = {name: text for name, value in values.items() if (text := _in_words(value))}
+    widest = max(map(len, worded), default=0)
+    for name, value in worded.items():
+        yield f"  {printable(name):<{widest}}  {clipped(printable(value), WHOLE_LENGTH)}"
+
+
+def _in_words(value: Any) -> str:
+    """What a store keeps as JSON, for people: ``tf32 no, block (1, 32)``; empty for what says nothing."""
+    if isinstance(value, Mapping):
+        known = {name: text for name, each in value.items() if (text := _in_words(each))}
+        several = {name: isinstance(value[name], Mapping | list) for name in known}
+        return ", ".join(f"{name} ({text})" if several[name] else f"{name} {text}" for name, text in known.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_in_words, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
 
 
 def _ending(row: ResultRow) -> str:
@@ -94,10 +109,11 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
         "time": f"{timing(row)}, 95 % interval of the median {duration(low)} to {duration(high)}",
         "spread": f"p05 {duration(row.p05_s)}, p95 {duration(row.p95_s)}, min {duration(row.min_s)}, {count}",
         "converged": _answer(row.converged),
-        "steady": _answer(row.steady),
-        "contended": _answer(row.contended),
+        "steady": _steady(row),
+        "contended": _contended(row),
         "bound": row.bound,
         "rate": f"{si(row.flop_s, rate_unit(row.format))}, {si(row.bytes_s, 'B/s')}",
+        **_traffic(row, measured),
         "of roof": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fractions.items()),
         **_rounding(row),
         "clock": si(row.clock_hz, "Hz"),
@@ -106,6 +122,14 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
         "throttle": "n/a" if row.throttle is None else row.throttle or "none seen",
         "memory": si(measured.peak_memory_bytes, "B"),
     }
+
+
+def _traffic(row: ResultRow, measured: Measurement) -> dict[str, str]:
+    """What the kernel is known to move, where that is more than each operand once."""
+    moved = measured.description.get(TRAFFIC_BYTES)
+    if type(moved) is not int or not row.compulsory_bytes:
+        return {}
+    return {"traffic": f"{si(moved, 'B')}, {moved / row.compulsory_bytes:.3g}x the compulsory bytes"}
 
 
 def _rounding(row: ResultRow) -> dict[str, str]:
@@ -117,6 +141,16 @@ def _rounding(row: ResultRow) -> dict[str, str]:
 
 def _answer(value: bool | None) -> str:
     return "not known" if value is None else "yes" if value else "no"
+
+
+def _steady(row: ResultRow) -> str:
+    return "not asked of a burst" if row.steady is None and row.load == "burst" else _answer(row.steady)
+
+
+def _contended(row: ResultRow) -> str:
+    if row.contended is not None:
+        return _answer(row.contended)
+    return "not known: a burst is too short to tell" if row.load == "burst" else "not known: others on the device are not shown"
 
 
 def _floors(row: ResultRow, found: Sequence[Floor], screen: Screen) -> Iterator[str]:
@@ -135,13 +169,17 @@ def _floor(row: ResultRow, floor: Floor) -> tuple[str, ...]:
 def _samples(samples: SampleSet, screen: Screen) -> Iterator[str]:
     kept = f", one of every {samples.stride} kept" if samples.stride > 1 else ""
     taken = f"{counted(samples.count, 'sample')} of {counted(samples.launches, 'launch', 'launches')} each{kept}"
-    batches = counted(len(samples.boundaries), "batch", "batches")
-    yield f"  {taken}, {batches}, by {printable(str(samples.method))}"
+    yield f"  {taken}, {_stretches(len(samples.boundaries))}, by {printable(str(samples.method))}"
     yield from _pairs(samples.details)
     times_s = launch_times_s(samples)
     if times_s:
         yield "  how often, by seconds of one launch"
         yield from (f"  {line}" for line in histogram(times_s, duration, screen.columns - 2, BINS, screen.blocks))
+
+
+def _stretches(count: int) -> str:
+    """How often sampling was interrupted; a setting's ``min_batches`` counts samples instead."""
+    return "in one stretch" if count == 1 else f"in {count} stretches (bursts, or rounds between other cases)"
 
 
 def _over_time(detail: ResultDetail, power_limit_w: float | None, screen: Screen) -> Iterator[str]:

@@ -3,21 +3,23 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
+from suite.case import sizes_of
 from suite.outcome import Outcome
 from suite.report.printable import clipped, printable
-from suite.report.words import NOT_RESOLVED, duration, marks, percent, relative_error, relative_half_width
+from suite.report.words import NOT_RESOLVED, duration, marks, percent, relative_error, relative_half_width, tera_rates
 from suite.rows import DeviceRow, ResultRow, RunInfo
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
 
+RATE = "TFLOP/s"
 COLUMNS = (
     Column("case"),
     Column("by", rank=4),
     Column("regime"),
     Column("bound", rank=1),
     Column("p50", right=True),
-    Column("±95%", rank=2, right=True),
-    Column("TFLOP/s", rank=3, right=True),
+    Column("± of p50", rank=2, right=True),
+    Column(RATE, rank=3, right=True),
     Column("GB/s", rank=8, right=True),
     Column("of spec", right=True),
     Column("at clock", rank=7, right=True),
@@ -80,7 +82,9 @@ def _sheet(device: DeviceRow) -> str:
 def result_table(rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
     """One table; a case that was not timed shows how it ended instead of figures."""
     differing = case_labels(rows)
-    return table(COLUMNS, [_row(row, differing) for row in rows], screen)
+    rate = tera_rates(row.format for row in rows)
+    columns = [column._replace(title=rate) if column.title == RATE else column for column in COLUMNS]
+    return table(columns, [_row(row, differing) for row in rows], screen)
 
 
 def case_labels(rows: Iterable[ResultRow]) -> tuple[str, ...]:
@@ -96,8 +100,8 @@ def case_labels(rows: Iterable[ResultRow]) -> tuple[str, ...]:
 
 def case_label(row: ResultRow, differing: Sequence[str]) -> str:
     """``4096x4096x4096 layout=nn``; every parameter where there are no sizes."""
-    sizes = "x".join(str(row.params[name]) for name in ("m", "n", "k") if name in row.params)
-    known = {**row.params, "data": row.distribution, **row.switches}
+    sizes, rest = sizes_of(row.params)
+    known = {**rest, "data": row.distribution, **row.switches}
     shown = [name for name in known if name in differing or (not sizes and name in row.params)]
     return " ".join([*([sizes] if sizes else []), *(f"{name}={known[name]}" for name in shown)])
 

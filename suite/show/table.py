@@ -37,7 +37,7 @@ def table(columns: Sequence[Column], rows: Sequence[Row], screen: Screen) -> Ite
     widths = {index: _width(columns, rows, index) for index in kept}
     yield screen.paint(_line([column.title for column in columns], columns, widths), "dim")
     for row in rows:
-        yield from _row(row, _line(row.cells, columns, widths), screen)
+        yield from _row(row, _cells(row, columns, widths), screen)
 
 
 def _fit(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> list[int]:
@@ -63,12 +63,23 @@ def _line(cells: Sequence[str], columns: Sequence[Column], widths: dict[int, int
     return (INDENT + GAP.join(aligned)).rstrip()
 
 
+def _cells(row: Row, columns: Sequence[Column], widths: dict[int, int]) -> str:
+    """The line of a row.  Beside figures a remark keeps out of the empty columns behind the last; without any it follows."""
+    line = _line(row.cells, columns, widths)
+    figures = any(columns[index].right and row.cells[index] for index in widths)
+    return line.ljust(_length(widths)) if row.remark and figures else line
+
+
+def _length(widths: dict[int, int]) -> int:
+    return len(INDENT) + sum(widths.values()) + len(GAP) * (len(widths) - 1)
+
+
 def _row(row: Row, line: str, screen: Screen) -> Iterator[str]:
     paint = (lambda text: screen.paint(text, row.style)) if row.style else str
     free = None if screen.width is None else screen.width - len(line) - len(GAP)
     if not row.remark or free is None or len(row.remark) <= free:
         yield paint(line + GAP * bool(row.remark) + row.remark)
         return
-    yield paint(line)
+    yield paint(line.rstrip())
     room = max(LEAST_REMARK, (screen.width or 0) - 2 * len(INDENT))
     yield from (paint(2 * INDENT + part) for part in textwrap.wrap(row.remark, room))

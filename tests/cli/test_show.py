@@ -225,3 +225,19 @@ def test_a_histogram_counts_every_sample_once(times: list[float], width: int, bl
     lines = list(histogram(times, "{:.3g}".format, width, 12, blocks))
     assert sum(int(line.split()[-1]) for line in lines) == len(times)
     assert len(lines) == (12 if max(times) > min(times) else 1)
+
+
+def test_marks_keep_out_of_columns_that_their_row_leaves_empty() -> None:
+    whole = result(converged=False)
+    blank = result(converged=False, fractions=Fractions(None, None, None, None))
+    lines = shown(PLAIN, [whole, blank])
+    head = line_with("± of p50", lines)
+    first, second = (line for line in lines if "not converged" in line)
+    assert first.index("not converged") == second.index("not converged") > head.index("empirical")
+
+
+def test_a_table_of_integers_is_in_operations_and_its_width_column_names_what_it_is_of() -> None:
+    heads = [line.split() for line in shown(PLAIN, [result(format="int8"), result()]) if "regime" in line]
+    assert ["TOP/s" in head for head in heads] == [True, False]
+    assert ["TFLOP/s" in head for head in heads] == [False, True]
+    assert all("±" in head and "±95%" not in head for head in heads)

@@ -60,7 +60,7 @@ def detail(**fields: object) -> ResultDetail:
 def test_a_case_shows_its_samples_device_checks_and_surroundings() -> None:
     text = "\n".join(detail_lines(detail(), GROUND, Screen(90)))
     for expected in (
-        "400 samples of 4 launches each, one of every 2 kept, 2 batches, by graph",
+        "400 samples of 4 launches each, one of every 2 kept, in 2 stretches (bursts, or rounds between other cases), by graph",
         "compute bound: the median is 1.43x the compute floor",
         "sm clock: 1.30 GHz to 1.60 GHz in 2 readings",
         "energy: unavailable, windows under 2 s",
@@ -217,3 +217,45 @@ def test_the_command_finds_the_roof_of_a_stored_case(tmp_path: Path, capsys: pyt
     assert main([*words, "--json"]) == 0
     below = json.loads(capsys.readouterr().out)["floors"]
     assert [(floor["name"], floor["applies"]) for floor in below if floor["applies"]] == [("compute", True)]
+
+
+def test_what_a_kernel_says_of_itself_is_in_words_and_blanks_are_left_out() -> None:
+    described = {
+        "precision": {"tf32": False, "fast": True},
+        "stored": {"b": {"block": [1, 32], "zero_points": None, "element": "e2m1"}},
+        "emulation": "",
+        "switches_without_effect": [],
+        "sets": 0,
+    }
+    lines = list(detail_lines(detail(description=described), GROUND, PLAIN))
+    start = lines.index("implementation")
+    assert [line.split(maxsplit=1) for line in lines[start + 1 : start + 4]] == [
+        ["precision", "tf32 no, fast yes"],
+        ["stored", "b (block (1, 32), element e2m1)"],
+        ["sets", "0"],
+    ]
+    assert not [line for line in lines if "emulation" in line or "switches_without_effect" in line]
+
+
+@pytest.mark.parametrize(
+    ("contended", "regime", "said"),
+    [
+        (None, "cold/burst/device", "not known: a burst is too short to tell"),
+        (None, "cold/sustained/device", "not known: others on the device are not shown"),
+        (False, "cold/burst/device", "no"),
+        (True, "cold/burst/device", "yes"),
+    ],
+)
+def test_other_work_that_could_not_be_looked_for_is_not_said_to_be_absent(
+    contended: bool | None, regime: str, said: str
+) -> None:
+    row = result(regime=regime, contended=contended)
+    lines = list(detail_lines(replace(detail(), row=row), GROUND, PLAIN))
+    assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("  contended")] == [said]
+    assert row.to_json()["contended"] is contended
+
+
+def test_sampling_without_a_break_is_one_stretch_and_no_batch() -> None:
+    text = "\n".join(detail_lines(detail(samples=replace(detail().measurement.samples, boundaries=(0,))), GROUND, PLAIN))
+    assert "in one stretch, by graph" in text
+    assert "batch" not in text

@@ -12,8 +12,9 @@ from time import monotonic, sleep
 import pytest
 
 from dashboard import data
+from suite.rows import NO_FRACTIONS
 from tests.report.browsing import NARROW, WIDE, chromium, looking, points_drawn
-from tests.report.builders import sweep
+from tests.report.builders import result, sweep
 from tests.report.stores import write_store
 
 pytestmark = pytest.mark.browser
@@ -29,7 +30,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def rows():
-    return sweep()
+    return [*sweep(), result(format="w8a16", fractions=NO_FRACTIONS)]
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +104,21 @@ def test_a_link_with_choices_shows_the_same_view(browser, address, rows):
         assert points_drawn(page) == [len(wanted)]
         assert "format=tf32" in page.url
         assert complaints == []
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_card_shows_its_whole_value_be_it_a_share_or_a_rate(browser, address, width):
+    with looking(browser, width=width) as (page, _):
+        page.goto(address)
+        settled(page)
+        values = page.locator("[data-testid=stMetricValue]")
+        assert any("FLOP/s" in text for text in values.all_inner_texts())
+        cut = """values => values.flatMap(value => [value, ...value.querySelectorAll('*')])
+            .filter(part => part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflow !== 'visible')
+            .map(part => part.textContent)"""
+        card = """values => values.map(value => value.closest('[data-testid=stVerticalBlock]').getBoundingClientRect().right
+            - Math.max(...[...value.querySelectorAll('*')].map(part => {
+                const range = document.createRange(); range.selectNodeContents(part);
+                return range.getBoundingClientRect().right; })))"""
+        assert values.evaluate_all(cut) == []
+        assert min(values.evaluate_all(card)) >= 0

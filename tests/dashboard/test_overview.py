@@ -1,3 +1,4 @@
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -93,7 +94,7 @@ def words(app):
         *app.subheader,
         *app.title,
     ]
-    return "\n".join(element.value for element in shown)
+    return "\n".join(element.value for element in shown).replace("\u200b", "")
 
 
 def test_it_opens_on_the_latest_run_with_a_roofline_and_every_case(page, stores):
@@ -324,7 +325,8 @@ def test_a_shape_in_several_formats_has_a_ladder_and_the_address_says_which_is_s
     again.query_params[box.key] = address
     again.run()
     assert again.selectbox[0].value == address
-    assert again.dataframe[0].value["TFLOP/s"].max() < app.dataframe[1].value["TFLOP/s"].max()
+    rate = "TFLOP/s, TOP/s"
+    assert again.dataframe[0].value[rate].max() < app.dataframe[1].value[rate].max()
 
 
 def test_a_filter_takes_formats_off_the_ladder_until_there_is_none(page, stores):
@@ -364,3 +366,39 @@ def test_damage_that_shows_late_is_one_line_and_no_traceback(page, stores):
     app = page(**{"a.db": Damaged((result(),))}).run()
     assert not app.exception
     assert [error.value for error in app.error] == [plain(f"a.db is damaged: result 1: {EVIL}")]
+
+
+def test_it_opens_on_the_newest_run_that_is_no_selftest_and_says_so(page, stores):
+    stores("a.db")
+    infos = (run_info(experiment="selftest"), run_info(run=OLDER, started_at="2030-01-01T00:00:00Z"))
+    app = page(**{"a.db": FakeReader((result(), result(run=OLDER, format="fp16")), infos=infos)}).run()
+    assert list(table(app)["Format"]) == ["fp16"]
+    assert addressed(app, "run") == [OLDER]
+    assert "newest run that is no pass of a selftest" in words(app)
+
+
+def test_a_store_of_selftests_alone_opens_on_the_newest(page, stores):
+    stores("a.db")
+    app = page(**{"a.db": FakeReader((result(),), infos=(run_info(experiment="selftest"),))}).run()
+    assert addressed(app, "run") == [RUN]
+    assert "newest run that is no pass" not in words(app)
+
+
+def test_a_card_carries_every_mark_and_integers_are_no_flop(page, stores):
+    stores("a.db")
+    row = result(format="int8", interval_s=None, count=1, execution="emulated")
+    app = page(**{"a.db": FakeReader((row,))}).run()
+    assert "cold/sustained/device, one sample: no interval, emulated" in words(app).replace("\\", "")
+    assert "TOP/s" in table(app).columns
+
+
+def test_the_column_of_cases_is_as_wide_as_the_longest_and_leaves_a_telephone_room_for_another(page, stores):
+    def width(*rows):
+        st.cache_resource.clear()
+        stores("a.db")
+        app = page(**{"a.db": FakeReader(rows)}).run()
+        return json.loads(app.dataframe[-1].proto.columns)["Case"]["width"]
+
+    short, long = width(result(1, 8, 8)), width(result(16384, 16384, 16384))
+    assert short < long == 20 + round(6.7 * len("gemm 16384x16384x16384"))
+    assert width(result(), result(params={"op": "copy" * 30})) == 250

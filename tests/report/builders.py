@@ -1,6 +1,6 @@
 """Rows, devices and runs for the tests of reports and dashboard: a machine that exists only here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -13,6 +13,7 @@ from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.roofline import roof
 from suite.rows import Calibration, CalibrationHistory, DeviceRow, Fractions, ResultRow, RunInfo
+from suite.selftest.record import Selftest
 from suite.store.roofs import RoofKey
 from tests.report.recordings import sustained
 
@@ -189,6 +190,7 @@ class FakeReader:
     device_rows: tuple[DeviceRow, ...] = field(default_factory=lambda: (device(),))
     facts: Mapping[str, Mapping[str, Fact]] = field(default_factory=lambda: ENVIRONMENT)
     base: Calibration = CALIBRATION
+    tested: tuple[Selftest, ...] = ()
     measured: Callable[[ResultRow], Measurement] = lambda row: sustained(row.p50_s or 1.0, 40 * (row.p50_s or 1.0))
 
     def runs(self) -> list[RunInfo]:
@@ -212,6 +214,9 @@ class FakeReader:
 
     def calibrations(self, device_uid: str, backend: str, evidence: Evidence) -> CalibrationHistory:
         return CalibrationHistory((("", self.base),))
+
+    def selftests(self, device_uid: str | None = None) -> Sequence[Selftest]:
+        return [each for each in self.tested if each.device_uid == device_uid]
 
     def empirical_bandwidth(self, device_uid: str, evidence: Evidence) -> float | None:
         return self.base.best_bytes_s

@@ -1,15 +1,17 @@
 import shlex
+from dataclasses import replace
 
 import pytest
 
 from suite.backend import Fact
 from suite.errors import StoreUnusable, UsageError
+from suite.hardware.figure import NOT_FOUND
 from suite.report.document import build
 from suite.report.headlines import headlines
 from suite.report.privacy import LEFT_OUT, Scrubber
 from suite.report.reproduce import rerun_command
 from suite.rows import NO_FRACTIONS, Fractions
-from tests.report.builders import ENVIRONMENT, FakeReader, device, failed, result, run_info
+from tests.report.builders import ENVIRONMENT, SPEC, FakeReader, device, failed, result, run_info
 from tests.report.recordings import sustained
 
 
@@ -169,3 +171,27 @@ def test_the_system_description_says_how_each_field_is_known():
     missing = fields["maximum memory clock"]
     assert (missing.value, missing.status) == ("", "unavailable")
     assert missing.reason
+
+
+@pytest.mark.parametrize("interval", [None, (1e-9, 1.0)])
+def test_a_median_that_is_not_resolved_makes_no_headline_where_another_is(interval):
+    loose = result(fractions=shares(0.9), interval_s=interval, count=1)
+    for other in (result(fractions=shares(0.3), contended=True), result(fractions=NO_FRACTIONS)):
+        assert headlines([loose, other])[0].best is other
+    assert headlines([loose])[0].best is loose
+
+
+def fields_of(reader):
+    (run,) = build(reader, ["latest"]).runs
+    return {f.name: f for each in run.devices for group in each.system for f in group.fields}
+
+
+def test_peaks_of_a_device_without_a_sheet_are_derived_and_other_figures_say_that_there_is_none():
+    derived = replace(SPEC, derived=True, memory=replace(SPEC.memory, bandwidth_bytes_s=NOT_FOUND))
+    fields = fields_of(FakeReader((result(),), device_rows=(device(hardware=None, spec=derived.to_json()),)))
+    assert fields["bf16 peak"].status == fields["spec sheet"].status == "derived"
+    assert fields["memory bandwidth"].reason.startswith("this device has no spec sheet")
+
+
+def test_the_peak_of_integers_is_in_operations():
+    assert fields_of(FakeReader((result(format="int8"),)))["int8 peak"].value == "1.92 POP/s"

@@ -5,13 +5,17 @@ import re
 from dataclasses import replace
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from suite.backend import Channel
+from suite.outcome import Outcome
 from suite.report.cases import DIGITS, POINTS
 from suite.report.document import build
 from suite.report.html import render_html
+from suite.report.markdown import render_markdown
+from suite.report.method import OUTCOMES
 from suite.report.tags import script_json, tag
 from tests.report.builders import FakeReader, device, failed, result, run_info, sweep
 from tests.report.pages import Page
@@ -219,3 +223,29 @@ def test_each_device_of_a_run_has_its_own_roofline():
     page = Page(render(rows=rows, device_rows=(device(), second)))
     assert [sum(len(t["x"]) for t in figure["data"] if t["meta"] == "points") for figure in page.figures] == [1, 2]
     assert len(page.find("table", id="results-1")) == 1
+
+
+def test_cards_carry_every_mark():
+    row = result(interval_s=None, count=1, execution="emulated", throttle="power cap 60 %")
+    document = build(FakeReader((row,)), ["latest"])
+    page = Page(render_html(document))
+    (cards,) = page.find("ul", **{"class": "cards"})
+    for mark in ("one sample: no interval", "emulated", "throttled: power cap 60 %"):
+        assert mark in page.text(cards)
+    best = next(line for line in render_markdown(document).splitlines() if line.startswith("| bf16 |"))
+    assert best.endswith("one sample: no interval; throttled: power cap 60 %; emulated |")
+
+
+def test_what_is_not_known_of_other_work_and_of_references_is_said(swept):
+    _, page = swept
+    text = page.text(page.find("main")[0])
+    assert "Without the mark that was either looked for and not seen, or not known" in text
+    assert "compared with a float64 reference" in text
+    for word in ("layout nt", "library", "slot", "pipe", "compulsory bytes", "one sample"):
+        assert any(page.text(index).startswith(word) for index in page.find("dt"))
+
+
+def test_readme_and_report_name_the_same_endings():
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    listed = readme[readme.index("A case that gives no number says why") :].split("A sweep goes on")[0]
+    assert set(re.findall("`([a-z_]+)`", listed)) == set(OUTCOMES) - {"ok"} == {each.value for each in Outcome} - {"ok"}

@@ -1,5 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
+from suite.hardware.figure import NOT_FOUND
 from suite.report.roofs import EmpiricalKey, roof_set
 from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, failed, result
 
@@ -54,3 +57,10 @@ def test_an_emulation_has_a_roof_of_its_own_in_operations_of_what_it_computes():
     emulated, native = sorted(roof_set(rows, SPEC, MEASURED, {}).of_kind("spec"), key=lambda line: line.peak_flop_s)
     assert emulated.peak_flop_s == pytest.approx(PEAKS["int8"] / 28)
     assert (emulated.label, native.label) == ("int8x28 68.6 TFLOP/s", "int8 1.92 POP/s")
+
+
+def test_notes_on_a_derived_device_do_not_speak_of_a_sheet_that_is_not_there():
+    derived = replace(SPEC, derived=True, memory=replace(SPEC.memory, bandwidth_bytes_s=NOT_FOUND))
+    notes = roof_set([result(pipe="fp4")], derived, None, {}).notes
+    assert "no fp4 peak can be derived, and there is no spec sheet" in notes
+    assert not any("in the spec sheet" in note for note in notes)

@@ -1,6 +1,6 @@
 import pytest
 
-from suite.report.words import counted, duration, marks, moment, percent, rate_unit, si, timing
+from suite.report.words import counted, doubtful, duration, marks, moment, percent, rate_unit, si, tera_rates, timing
 from tests.report.builders import result
 
 
@@ -83,3 +83,19 @@ def test_integer_rates_are_operations_not_flops():
 def test_a_time_that_is_none_is_shown_as_it_is():
     assert moment("2031-05-06T07:08:09Z") == "2031-05-06 07:08 UTC"
     assert moment("yesterday") == "yesterday"
+
+
+def test_a_median_without_an_interval_is_in_doubt_and_says_how_many_samples_it_is_of():
+    alone = result(interval_s=None, count=1)
+    assert marks(alone) == ("one sample: no interval",)
+    assert doubtful(alone)
+    assert marks(result(interval_s=None, count=3)) == ("no interval from 3 samples",)
+    assert not doubtful(result(count=1, p50_s=None, interval_s=None))
+
+
+def test_a_column_of_rates_is_headed_by_the_unit_of_its_formats():
+    assert [tera_rates(formats) for formats in (["int8", "int8"], ["bf16", "w8a16"], ["int8", "bf16"])] == [
+        "TOP/s",
+        "TFLOP/s",
+        "TFLOP/s, TOP/s",
+    ]

@@ -106,3 +106,13 @@ def test_launches_that_could_not_be_hidden_are_a_warning() -> None:
     finding = of(shown)
     assert finding.status is Status.WARN
     assert "hide the launches of 16x3840x3840 bf16 cold" in finding.says
+
+
+def test_a_device_time_above_that_of_a_call_says_why_it_can_be() -> None:
+    def slow(taken: Taken) -> Taken:
+        if taken.row.job != "calibration" or taken.row.dispatch != "device" or taken.row.params["op"] != "empty":
+            return taken
+        return taken._replace(row=replace(taken.row, p50_s=9e-6))
+
+    assert "a mean over launches in a row" in of(altered(passes(), slow)).says
+    assert "a mean over launches" not in of(passes()).says
