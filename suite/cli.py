@@ -4,6 +4,7 @@ Nothing heavy is imported here, so that ``--help`` and a misspelt option answer 
 """
 
 import argparse
+import errno
 import gc
 import os
 import sys
@@ -44,7 +45,7 @@ exit status:
        a question of the selftest ended in FAIL
   130  interrupted; `roofbench run resume=latest` goes on"""
 
-EXIT_OUTPUT_LOST = 1
+EXIT_TOO_MANY_FILES = EXIT_OUTPUT_LOST = 1
 EXIT_PIPE_CLOSED = 141  # what a shell reports for a process that SIGPIPE ended
 
 
@@ -84,6 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop_output()
         return EXIT_PIPE_CLOSED
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            print("roofbench: too many open files; raise the limit, for instance with `ulimit -n 1024`", file=sys.stderr)
+            return EXIT_TOO_MANY_FILES
         if not takes_nothing():
             raise
         print(f"roofbench: the output cannot be written: {error.strerror}", file=sys.stderr)

@@ -15,6 +15,8 @@ it after ``roofbench: `` and exits with ``exit_status``; anything else that esca
 import difflib
 from collections.abc import Iterable
 
+BEGUN_AT_MOST = 3
+
 
 class RoofbenchError(Exception):
     """Base of every error that is reported as one line instead of a traceback."""
@@ -53,8 +55,13 @@ def nearest(given: str, valid: Iterable[str]) -> str:
 
     The text is meant to be appended to an error message.
     """
-    names = sorted(valid)
-    close = difflib.get_close_matches(given, names, n=1, cutoff=0.6)
+    names = sorted(set(valid) - {given})
+    spelt = {name.casefold(): name for name in names}
+    plain = given.casefold()
+    close = difflib.get_close_matches(plain, spelt, n=1, cutoff=0.6)
     if close:
-        return f"; did you mean '{close[0]}'?"
+        return f"; did you mean '{spelt[close[0]]}'?"
+    begun = [name for name in names if plain and name.casefold().startswith(plain)]
+    if 0 < len(begun) <= BEGUN_AT_MOST:  # too short to be close: fp8 for fp8_e4m3
+        return f"; did you mean {' or '.join(map(repr, begun))}?"
     return f"; choose from: {', '.join(names)}" if names else ""

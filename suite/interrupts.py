@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 EXIT_INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
@@ -21,14 +22,16 @@ def on_interrupt(act: Callable[[str], None]) -> Iterator[None]:
         yield
         return
     before = {number: signal.getsignal(number) for number in SIGNALS}
-    taken = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    taken = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    acted = False
 
-    def restore() -> None:
-        for number in taken:
-            signal.signal(number, before[number])
-
-    def handle(number: int, _: FrameType | None) -> None:
-        restore()
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal acted
+        if acted:
+            _end(number, before[signal.Signals(number)], frame)
+            return
+        # The handlers stay: of two signals that came together Python would lose the second, with an error of its own.
+        acted = True
         act(signal.Signals(number).name)
 
     for number in taken:
@@ -36,7 +39,17 @@ def on_interrupt(act: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        restore()
+        for number in taken:
+            signal.signal(number, before[number])
+
+
+def _end(number: int, handler: Any, frame: FrameType | None) -> None:
+    """What the signal would have done without us."""
+    if callable(handler):
+        handler(number, frame)
+        return
+    signal.signal(number, handler)
+    signal.raise_signal(number)
 
 
 def leave(name: str) -> None:

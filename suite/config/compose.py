@@ -14,7 +14,7 @@ from yaml import YAMLError
 
 from suite.config.check import check
 from suite.config.explain import explain
-from suite.config.overrides import refuse_sweeps, take_hardware, tidy
+from suite.config.overrides import refuse_hydras_own, refuse_sweeps, take_hardware, tidy
 from suite.config.own_files import own_files
 from suite.config.schema import RunSchema, register
 from suite.config.unknown import no_such_key, refuse_unknown_entries, selected
@@ -32,6 +32,7 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConf
     """
     refuse_sweeps(overrides)
     rest, hardware = take_hardware(tidy(overrides, config_dir))
+    refuse_hydras_own(rest)
     return from_composed(compose_node(rest, config_dir), hardware, config_dir)
 
 
@@ -44,7 +45,7 @@ def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> Di
             node: DictConfig = hydra.compose(CONFIG_NAME, given, return_hydra_config=True)
         # Hydra says some things with bare errors; nothing but its composing runs in this block.
         except (HydraException, OmegaConfBaseException, YAMLError, *BARE) as error:
-            raise explain(error) from error
+            raise explain(error, config_dir) from error
     return node
 
 

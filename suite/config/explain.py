@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 from importlib import resources
+from pathlib import Path
+from traceback import walk_tb
 
 from hydra.errors import MissingConfigException
 from omegaconf.errors import (
@@ -21,6 +23,13 @@ from suite.errors import UsageError, nearest
 LISTED_AT_MOST = 12  # a longer list of names is looked up with the command that prints it
 BY_NAME = ("job", "backend")  # groups whose files each fill one entry of ``jobs`` or ``backends``
 
+DEEPEST_DEFAULTS = 100  # frames of Hydra's reading of defaults lists that nest without a circle
+
+RAISED = re.compile(r"raised while resolving interpolation: \W*(Environment variable '.*' not found)")
+NO_MERGE = "Cannot merge DictConfig with ListConfig"  # whichever of the two was given
+LIST_EXPECTED = "is a list and takes no settings by name; write {key}=[VALUE]"
+SETTINGS_EXPECTED = "holds settings by name and is no list; write {key}.NAME=VALUE"
+
 # What OmegaConf says about a value of the wrong type, and what is said here.
 EXPECTED = {
     "converted to Float": "is not a number",
@@ -29,14 +38,18 @@ EXPECTED = {
     "is not a ListConfig": "is one value where a list is expected; write {key}=[{value}]",
     "is not a DictConfig": "is one value where settings are expected; write {key}.NAME=VALUE",
     "to string": "is not text",
+    "NoneType is not a subclass": "is no value; leave it out",
     "not Optional": "may not be null; leave it out for the default",
 }
 
 
-def explain(error: BaseException) -> UsageError:
-    """Turn an error of one of the three libraries into a ``UsageError`` that says the same in one line."""
+def explain(error: BaseException, config_dir: Path | None = None) -> UsageError:
+    """Turn an error of one of the three libraries into a ``UsageError`` that says the same in one line.
+
+    ``config_dir`` is the user's folder, for what lies there and is no file.
+    """
     if isinstance(error, RecursionError):
-        return UsageError("the configuration cannot be composed: a defaults list leads back to its own file")
+        return UsageError(f"the configuration cannot be composed: {_circle(error)}")
     if isinstance(error, UnicodeDecodeError):
         return UsageError(f"the configuration cannot be composed: a YAML file is not UTF-8 text ({error.reason})")
     if isinstance(error, AssertionError | AttributeError) and "NoneType" in str(error):  # only search may be null and have keys
@@ -44,11 +57,13 @@ def explain(error: BaseException) -> UsageError:
     place = _place(error)
     for cause in _chain(error):
         if isinstance(cause, MissingConfigException) and cause.missing_cfg_file:
-            return _no_such_option(cause, place)
+            return _no_such_option(cause, place, config_dir)
         if isinstance(cause, MarkedYAMLError):
             return _broken_yaml(cause)
         if isinstance(cause, OmegaConfBaseException) and cause.full_key:
             return _bad_key(cause, place)
+    if place and NO_MERGE in str(error):
+        return UsageError(f"{place}the file holds a list; write settings by name, such as 'max_cases: 3'")
     return UsageError(f"the configuration cannot be composed: {one_line(error)}")
 
 
@@ -61,6 +76,14 @@ def one_line(error: BaseException) -> str:
         if line and not line.startswith(("^", "See http", "full_key:", "object_type=", "reference_type="))
     ]
     return "; ".join(kept) or type(error).__name__
+
+
+def _circle(error: RecursionError) -> str:
+    """Of the two circles that can be written, the one through defaults lists is followed by Hydra, the other by OmegaConf."""
+    followed = sum(frame.f_code.co_filename.endswith("defaults_list.py") for frame, _ in walk_tb(error.__traceback__))
+    if followed > DEEPEST_DEFAULTS:
+        return "a defaults list leads back to its own file"
+    return "a YAML file has an alias (*NAME) inside of what its anchor (&NAME) names; write the value out"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -77,14 +100,29 @@ def _place(error: BaseException) -> str:
     return f"{found[1]}: " if found and found[1] != "run" else ""
 
 
-def _no_such_option(error: MissingConfigException, place: str) -> UsageError:
+def _no_such_option(error: MissingConfigException, place: str, config_dir: Path | None) -> UsageError:
     group, _, name = str(error.missing_cfg_file).removesuffix(".yaml").rpartition("/")
+    if config_dir is not None and (wrong := _no_file(config_dir / group / f"{name}.yaml")):
+        return UsageError(f"{place}{wrong}")
     # Hydra names no options when one of a list is missing; then the built-in ones are offered.
     options = [option for option in error.options or _built_in(group) if option != name]
     close = nearest(name, options)
     if close.startswith("; choose") and len(options) > LISTED_AT_MOST:
-        close = f"; `roofbench {group}` lists all {len(options)}" if group == "hardware" else f"; there are {len(options)}"
+        some = ", ".join(sorted(options)[:LISTED_AT_MOST])
+        more = f"; choose from: {some} and {len(options) - LISTED_AT_MOST} more"
+        close = f"; `roofbench {group}` lists all {len(options)}" if group == "hardware" else more
     return UsageError(f"{place}unknown {group or 'configuration'} '{name}'{close}")
+
+
+def _no_file(path: Path) -> str:
+    """What lies at a path where a file is expected and none can be read; empty for nothing at all."""
+    try:
+        if path.is_dir():
+            return f"{path} is a folder; a YAML file is expected there"
+        path.stat()
+    except OSError as error:
+        return f"{path} is a link that leads nowhere ({error.strerror}); mend or remove it" if path.is_symlink() else ""
+    return ""
 
 
 def _built_in(group: str) -> list[str]:
@@ -111,6 +149,11 @@ def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
         return UsageError(f"{place}{unknown}")
     if "Cannot merge DictConfig" in str(error) and key.removesuffix("s") in BY_NAME:
         return UsageError(f"{place}{key} holds settings by name and is no list; choose with {key.removesuffix('s')}=[NAME]")
+    if NO_MERGE in str(error):
+        expected = LIST_EXPECTED if error.object_type is list else SETTINGS_EXPECTED
+        return UsageError(f"{place}{key} {expected.format(key=key)}")
+    if found := RAISED.search(str(error)):
+        return UsageError(f"{place}{key}: {found[1]}; set it, or give a default as in ${{oc.env:NAME,DEFAULT}}")
     if isinstance(error, MissingMandatoryValue):
         return UsageError(f"{place}{key} has no value; set it with {key}=VALUE")
     if isinstance(error, ValidationError):

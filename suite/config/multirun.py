@@ -4,9 +4,10 @@ Everything is composed once before it is handed over, so that a bad value ends a
 """
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
 
 import hydra
@@ -18,6 +19,7 @@ from suite.config.compose import CONFIG_MODULE, CONFIG_NAME, compose_node, from_
 from suite.config.overrides import parse, refuse_sweeps, tidy
 from suite.config.own_files import own_files
 from suite.config.schema import register
+from suite.errors import UsageError
 from suite.hardware.catalogue import builtin
 from suite.settings import RunConfig
 
@@ -25,6 +27,7 @@ Task = Callable[[RunConfig, Sequence[str]], None]
 Refuse = Callable[[RunConfig, Sequence[str]], object]
 
 HERE = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
+NOTE_BYTES = 2**16  # the notes are 4 KB and the overrides of the sweep
 EXPLAINED = "# what each setting means is written beside it in the files that this is composed of: {}\n"
 
 
@@ -34,11 +37,15 @@ def sweep(overrides: Sequence[str], config_dir: Path | None, task: Task, refuse:
     ``UsageError`` before the first one when any of them cannot be composed, or when ``refuse`` raises it for one that this
     machine would run: another launcher's run elsewhere.  What ``task`` raises ends the sweep and escapes.
     """
+    node = None
     for combination in _combinations(overrides):
         node = compose_node(combination, config_dir)
         config = from_composed(node, config_dir=config_dir)
         if node.hydra.launcher.get("_target_") == HERE:
             refuse(config, combination)
+    if node is None:
+        node = compose_node([text for text in overrides if not parse(text).is_sweep_override()], config_dir)
+    _refuse_unwritable(Path(node.hydra.sweep.dir))
     raised: list[BaseException] = []
 
     def guarded(node: DictConfig) -> None:
@@ -55,6 +62,25 @@ def sweep(overrides: Sequence[str], config_dir: Path | None, task: Task, refuse:
             raise
     if raised:
         raise raised[0]
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    """``UsageError`` where Hydra could not note what it sweeps, of which it would make a traceback; leaves nothing behind."""
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    trial = folder / f".{os.getpid()}.trial"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        trial.write_bytes(bytes(NOTE_BYTES))
+    except OSError as error:
+        raise UsageError(
+            f"-m notes what it swept under {folder}, where nothing can be written ({error.strerror}); "
+            "change to another folder, or give one with hydra.sweep.dir=PATH"
+        ) from error
+    finally:
+        with suppress(OSError):
+            trial.unlink(missing_ok=True)
+            for each in made:
+                each.rmdir()
 
 
 def inspect(flags: Sequence[str], overrides: Sequence[str], config_dir: Path | None) -> None:

@@ -15,6 +15,7 @@ from suite.config.schema import GROUPS, OPTIONAL_GROUPS, RunSchema
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
 
+STRANGE = re.compile(r"token recognition error at: '(.)")
 ALSO_SETTINGS = ("measure", "store")  # groups whose settings may be given at once: store={url: x.db}
 
 
@@ -26,8 +27,28 @@ def parse(text: str) -> Override:
     try:
         return OverridesParser.create().parse_override(text)
     except HydraException as error:
+        if found := STRANGE.search(str(error)):
+            raise UsageError(f"cannot read the override {text}: {_quoting(text, found[1])}") from error
         hint = "write key=value, and quote what the shell or Hydra would split: 'key=\"a, b\"'"
         raise UsageError(f"cannot read the override {text}: {one_line(error)}; {hint}") from error
+
+
+def _quoting(text: str, strange: str) -> str:
+    """What to write instead of a text with a character that Hydra reads only in quotes."""
+    if strange == "×":
+        return f"'×' is not the letter x; write {text.replace(strange, 'x')}"
+    key, _, value = text.partition("=")
+    whole = "'" not in value and value[:1] not in ("[", "{") and not set(value) & set('"$`!\\')
+    written = f"\"{key}='{value}'\"" if whole else "each such text in quotes of its own, as in \"key=['a~b']\""
+    return f"'{strange}' may stand only in quotes; write {written}"
+
+
+def refuse_hydras_own(overrides: Sequence[str]) -> None:
+    """A single run is composed here and not by Hydra's own program, so that of its settings only where to look counts."""
+    for text in overrides:
+        key = parse(text).key_or_group
+        if key.startswith(("hydra.", "hydra/")) and key != "hydra.searchpath":
+            raise UsageError(f"{text} has no effect here; only `roofbench run -m` goes through Hydra's launcher")
 
 
 def refuse_sweeps(overrides: Sequence[str]) -> None:
@@ -48,6 +69,7 @@ def tidy(overrides: Sequence[str], config_dir: Path | None = None) -> list[str]:
 
 def _tidy(text: str, override: Override, config_dir: Path | None) -> str:
     group = override.key_or_group
+    _refuse_misplaced(text, group)
     if override.is_delete() and group not in GROUPS and not _may_be_deleted(group):
         raise UsageError(f"{text} removes a setting that every run has; write {group}=VALUE, or leave it out for the default")
     if group not in GROUPS or override.is_sweep_override():
@@ -58,7 +80,24 @@ def _tidy(text: str, override: Override, config_dir: Path | None) -> str:
             raise UsageError(f"{text} leaves the run without a {group}; name one, or drop the override for the default")
         return f"~{group}"
     _refuse_unnamed(text, group, value)
+    if group == "store" and isinstance(value, str) and re.search(r"[./]", value) and not _own(group, value, config_dir):
+        raise UsageError(f"{text} names no file of store settings; write store.url={value} for the file of the store")
     return f"hardware={_sheet(str(value), config_dir)}" if group == "hardware" else text
+
+
+def _refuse_misplaced(text: str, key: str) -> None:
+    """The name of a group where its settings have another, and what a run decides by other means than Hydra."""
+    if key == "hydra.mode":
+        raise UsageError(f"{text} does not choose how many runs there are; write roofbench run -m for several")
+    if key == "hydra.job.chdir":
+        raise UsageError(f"{text} cannot be: runs stay in the current folder; give full paths, or change to another first")
+    group, _, rest = key.partition(".")
+    if not rest or group not in GROUPS:
+        return
+    if group in BY_NAME:
+        raise UsageError(f"unknown key '{key}'; did you mean '{group}s.{rest}'?")
+    if group not in ALSO_SETTINGS:
+        raise UsageError(f"unknown key '{key}': {group}=NAME chooses a file, whose settings have keys without '{group}.'")
 
 
 def _refuse_unnamed(text: str, group: str, value: object) -> None:
@@ -84,9 +123,12 @@ def _may_be_deleted(key: str) -> bool:
 
 def _sheet(name: str, config_dir: Path | None) -> str:
     """The id of a sheet that was named by its id, its product, or words of either (``mi300x``)."""
-    if config_dir is not None and (config_dir / "hardware" / f"{name}.yaml").is_file():
-        return name
-    return load(name).id
+    return name if _own("hardware", name, config_dir) else load(name).id
+
+
+def _own(group: str, name: str, config_dir: Path | None) -> bool:
+    """Whether the user's folder has such a file."""
+    return config_dir is not None and (config_dir / group / f"{name}.yaml").is_file()
 
 
 def take_hardware(tidied: Sequence[str]) -> tuple[list[str], str | None]:

@@ -42,7 +42,7 @@ def _refuse_added(node: DictConfig, path: str) -> None:
     for key, entry in node.items_ex(resolve=False):
         name = str(key)
         if valid is not None and name not in valid:
-            raise UsageError(f"unknown key '{path}.{name}'{nearest(str(name), valid)}")
+            raise UsageError(f"unknown key '{path}.{name}'{_same_name(name) or nearest(name, valid)}")
         if isinstance(entry, DictConfig):
             _refuse_added(entry, f"{path}.{name}")
 
@@ -54,6 +54,8 @@ def no_such_key(full_key: str, holder: type | None = None) -> UsageError:
         return _no_such_entry(path, leaf)
     if "options" in path.split("."):
         return UsageError(f"{path} has no '{leaf}' yet; options are free, add it with ++{full_key}=VALUE")
+    if path and (elsewhere := _same_name(leaf)):
+        return UsageError(f"unknown key '{full_key}'{elsewhere}")
     if is_dataclass(holder) and path:
         return UsageError(f"unknown key '{full_key}'{nearest(leaf, [field.name for field in fields(holder)])}")
     return UsageError(f"unknown key '{full_key}'{_anywhere(full_key)}")
@@ -74,6 +76,14 @@ def _anywhere(name: str) -> str:
     deeper = {path.rpartition(".")[2]: path for path in _paths()}
     close = difflib.get_close_matches(name, deeper, n=1, cutoff=0.6)
     return f"; did you mean '{deeper[close[0]]}'?" if close else nearest(name, top)
+
+
+def _same_name(leaf: str) -> str:
+    """Where the last part of a key stands that was written in another place; empty when nowhere, or in several jobs."""
+    if leaf in {field.name for field in fields(RunSchema)}:
+        return f"; did you mean '{leaf}', which stands at the top?"
+    found = [path for path in _paths() if path.rpartition(".")[2] == leaf]
+    return f"; did you mean '{found[0]}'?" if len(found) == 1 else ""
 
 
 def _paths() -> Iterable[str]:

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
+from operator import eq
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,17 @@ def _by_name(name: str, extra: Sequence[Path]) -> list[str]:
     ]
 
 
+def _by_close_word(words: Sequence[str], files: Iterable[str]) -> list[str]:
+    """Ids with a word that is close to one of the given ones: ``h201``, which no whole id is close to."""
+    known = {part: None for file in files for part in file.split("-")}
+    for word in words:
+        close = difflib.get_close_matches(word, known, n=10, cutoff=0.7)
+        if close:
+            likest = max(close, key=lambda part: (sum(map(eq, part, word)), -abs(len(part) - len(word))))
+            return [file for file in files if likest in file.split("-")]
+    return []
+
+
 def _nearest(name: str, files: Iterable[str]) -> str:
     """The id that holds every given word or a longer one (``sxm``, ``sxm5``), else the closest one by its letters.
 
@@ -104,6 +116,8 @@ def _nearest(name: str, files: Iterable[str]) -> str:
     words = name.casefold().replace("-", " ").split()
     sharing = [known for known in files if all(f"-{word}" in f"-{known}" for word in words)] if words else []
     suggestion = nearest(name.casefold(), sharing or files)
+    if not sharing and not suggestion.startswith("; did you mean"):
+        sharing = _by_close_word(words, files)
     if sharing and not suggestion.startswith("; did you mean"):
         suggestion = f"; did you mean '{_closest(name, sharing)}'?"
     return suggestion if suggestion.startswith("; did you mean") else ";"

@@ -13,6 +13,7 @@ from suite.errors import StoreUnusable
 SQLITE = "sqlite:///"
 MOUNTS = Path("/proc/self/mountinfo")
 LEAST_FREE_BYTES = 2**20  # a new store takes 0.2 MB; under this the first results would fail
+LONGEST_COMPANION = "..4194304.01234567-journal"  # of the files made beside a store, what the longest adds to its name
 
 # Write-ahead logging needs memory shared between all openers, which these do not give to two machines.
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -43,19 +44,33 @@ def locate(url: str) -> Path:
         ) from error
 
 
-def refuse_unwritable(path: Path) -> None:
-    """``StoreUnusable`` where a store could not be opened for writing; looks only, creates nothing."""
+def refuse_unwritable(path: Path, *, grows: bool = True) -> None:
+    """``StoreUnusable`` where a store could not be opened for writing; looks only, creates nothing.
+
+    A full disk is refused only where the store ``grows``: removing from it is what one wants to do then.
+    """
     parent = path.parent
     if not parent.is_dir():
         raise StoreUnusable(f"store {shown(path)} cannot be created: {shown(parent)} is no directory; create it first")
     refuse_irregular(path)
+    _refuse_long_name(path)
     if path.exists() and not os.access(path, os.W_OK):
         raise StoreUnusable(f"store {shown(path)} is read-only: make it writable or choose another with store.url=PATH")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise StoreUnusable(f"store {shown(path)} cannot be written: {shown(parent)} is not writable; choose store.url=PATH")
     space = shutil.disk_usage(parent)
-    if space.total and space.free < LEAST_FREE_BYTES:
+    if grows and space.total and space.free < LEAST_FREE_BYTES:
         raise StoreUnusable(f"store {shown(path)} cannot grow: {space.free} bytes are free on its disk; free at least 1 MiB")
+
+
+def _refuse_long_name(path: Path) -> None:
+    longest = os.pathconf(path.parent, "PC_NAME_MAX") - len(LONGEST_COMPANION)
+    length = len(os.fsencode(path.name))
+    if length > longest:
+        raise StoreUnusable(
+            f"the name of store {shown(path)} has {length} bytes, and the files beside it leave it {longest}: "
+            "choose a shorter one with store.url=PATH"
+        )
 
 
 def refuse_irregular(path: Path) -> None:

@@ -1,8 +1,10 @@
 """Looking after a store: upgrade, merge, prune, vacuum, check, rebuild.  Each works on a path or an ``sqlite:///`` URL."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from shutil import disk_usage
 from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, func, select
@@ -63,7 +65,7 @@ def prune(url: str, *, runs: Sequence[str] = (), before: datetime | None = None,
     A run that a live process is writing is kept; ``UsageError`` where it was named, or where no such run is.
     ``dry_run`` only says what would be removed.
     """
-    with _open(url) as store, store.session.transaction() as connection:
+    with _open(url, grows=False) as store, store.session.transaction() as connection:
         named = {row.id: row.name for row in (find_run(connection, store.path, run) for run in runs)}
         chosen = named | _started_before(connection, before)
         writers = {name: holder for name in chosen.values() if (holder := lease.holder(store.path, name)) is not None}
@@ -79,21 +81,47 @@ def prune(url: str, *, runs: Sequence[str] = (), before: datetime | None = None,
 
 
 def vacuum(url: str) -> Vacuumed:
-    """Give back the space of what was removed; needs as much free disk as the store takes, and nobody else writing."""
-    with _open(url) as store:
-        before = store.path.stat().st_size
-    sqlite.vacuum(store.path)
-    return Vacuumed(before, store.path.stat().st_size)
+    """Give back the space of what was removed; nobody else may be writing.
+
+    Takes up to the store's size beside it and as much for a temporary file; ``StoreUnusable`` says where how much is free.
+    """
+    path = locate(url)
+    with _saying_space(path):
+        with _open(url, grows=False):
+            before = path.stat().st_size
+        sqlite.vacuum(path)
+    return Vacuumed(before, path.stat().st_size)
+
+
+@contextmanager
+def _saying_space(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except StoreUnusable as error:
+        cause = getattr(error.__cause__, "orig", error.__cause__)
+        if not getattr(cause, "sqlite_errorname", "").startswith(("SQLITE_FULL", "SQLITE_IOERR_SHM")):  # the log's index
+            raise
+        size, beside, temporary = path.stat().st_size, path.parent, sqlite.temporary_folder()
+        raise StoreUnusable(
+            f"store {shown(path)} cannot be vacuumed: that takes up to {_mb(size)} in {shown(beside)} "
+            f"({_mb(disk_usage(beside).free)} are free) and as much in {shown(temporary)} "
+            f"({_mb(disk_usage(temporary).free)} are free): free some, or set SQLITE_TMPDIR to a folder with room"
+        ) from error
+
+
+def _mb(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.2f} MB"
 
 
 def check(url: str) -> list[Problem]:
     """Everything that is wrong with a store: the file, references, doubles, blobs; empty when it is whole.
 
-    Finishes what a killed writer left in the log, where it may.  ``StoreUnusable`` when it is no store of this version.
+    Finishes what a killed writer left in the log, where it may.  ``StoreUnusable`` when it is locked, or no store of ours.
     """
     path = locate(url)
     refuse_irregular(path)
     sqlite.recover(path)
+    sqlite.refuse_locked(path)
     schema.refuse_unreadable(path)
     return list(problems(path, sqlite.reader_engine(path)))
 
@@ -104,13 +132,13 @@ def rebuild(url: str, summarize: Summarize, *, everything: bool = False) -> int:
         return rebuilding.rebuild(store.session, summarize, everything)
 
 
-def _open(url: str) -> Store:
+def _open(url: str, *, grows: bool = True) -> Store:
     """Open a store that must exist."""
     path = locate(url)
-    refuse_unwritable(path)
+    refuse_unwritable(path, grows=grows)
     if schema.look(path).state in ("missing", "empty"):
         raise StoreUnusable(f"no store at {shown(path)}: run `roofbench run` first, or name one")
-    return Store.open(url)
+    return Store.open(url, grows=grows)
 
 
 def _started_before(connection: Connection, time: datetime | None) -> dict[int, str]:

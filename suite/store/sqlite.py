@@ -19,6 +19,7 @@ from suite.store.files import on_network, shown
 
 BUSY_TIMEOUT_S = 10.0  # a checkpoint or another run's commit takes milliseconds, a merge's chunk under a second
 CLOSING_TIMEOUT_S = 0.2
+LOOKING_TIMEOUT_S = 1.0
 
 _JSON: dict[str, Any] = {"json_serializer": dump_json, "json_deserializer": load_json}
 
@@ -100,6 +101,23 @@ def recover(path: Path) -> None:
     if unfinished(path):
         with suppress(sqlite3.Error), _closing(connect(path, "mode=rw", CLOSING_TIMEOUT_S)) as connection:
             connection.execute("PRAGMA schema_version").fetchall()
+
+
+def refuse_locked(path: Path) -> None:
+    """``StoreUnusable`` at once where another process keeps readers out, and not for a commit that is about to end."""
+    try:
+        with _closing(connect(path, _reading_options(path), LOOKING_TIMEOUT_S)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    except sqlite3.DatabaseError as error:  # what else is wrong with it is found by who reads on
+        if error.sqlite_errorname.startswith("SQLITE_BUSY"):
+            raise StoreUnusable(explain(error, path)) from error
+
+
+def temporary_folder() -> Path:
+    """Where SQLite puts temporary files, by its own rule for Unix."""
+    given = (os.environ.get(name) for name in ("SQLITE_TMPDIR", "TMPDIR"))
+    folders = [*filter(None, given), "/var/tmp", "/usr/tmp", "/tmp"]
+    return Path(next((each for each in folders if Path(each).is_dir() and os.access(each, os.W_OK | os.X_OK)), "."))
 
 
 def lost_references(connection: Connection) -> int:

@@ -60,14 +60,15 @@ class Store:
         self.migrated = migrated
 
     @classmethod
-    def open(cls, url: str, *, busy_timeout_s: float = sqlite.BUSY_TIMEOUT_S) -> Self:
+    def open(cls, url: str, *, busy_timeout_s: float = sqlite.BUSY_TIMEOUT_S, grows: bool = True) -> Self:
         """Open the store at a path or an ``sqlite:///`` URL, creating or migrating it (an older one is copied first).
 
         ``StoreUnusable``, with nothing created or changed, when the path is a directory, cannot be written, is no store,
-        has a newer schema, is full, or stays locked for ``busy_timeout_s`` seconds.
+        has a newer schema, is full, or stays locked for ``busy_timeout_s`` seconds.  One that only shrinks (``grows``) may be
+        full.
         """
         path = locate(url)
-        refuse_unwritable(path)
+        refuse_unwritable(path, grows=grows)
         schema.remove_dead_drafts(path)
         migrated = schema.make_current(path, busy_timeout_s)
         engine = sqlite.writer_engine(path, busy_timeout_s)

@@ -45,7 +45,10 @@ REFUSED = [
     (["run", "-m", "job=gem,gemm"], "unknown job 'gem'; did you mean 'gemm'?"),
     (["run", "-m", "measure.target=0.1,x"], "measure.target=x is not a number"),
     (["plan", "quick"], "'quick' is not an override; write key=value, such as experiment=standard or jobs.gemm.shapes=[512]"),
-    (["hardware", "h200x"], "unknown hardware 'h200x'; `roofbench hardware` lists all 58"),
+    (
+        ["hardware", "h200x"],
+        "unknown hardware 'h200x'; did you mean 'nvidia-h200-sxm5-141gb'? `roofbench hardware` lists all 58",
+    ),
     (["report", "--output", "x.pdf"], "--output x.pdf is neither .html nor .md; choose from: .html, .md"),
     (
         ["report", "--output", "nowhere/x.md"],

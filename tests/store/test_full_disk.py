@@ -11,6 +11,7 @@ import pytest
 
 from suite.errors import RoofbenchError, StoreUnusable, StoreWriteFailed
 from suite.store import maintain
+from suite.store.files import LEAST_FREE_BYTES
 from suite.store.queries import Reader
 from suite.store.writer import RunWriter, Store
 from tests.store import material
@@ -54,9 +55,25 @@ def test_a_full_disk_costs_only_the_case_in_flight(tmp_path: Path) -> None:
         with pytest.raises(StoreUnusable, match="bytes are free on its disk"):
             Store.open(str(disk / "new.db"))
         assert len(Reader.open(str(path)).results()) == number + 20
-        with pytest.raises(StoreUnusable, match="bytes are free on its disk"):
+        with pytest.raises(StoreUnusable, match=f"cannot be vacuumed: that takes up to .* MB in {disk} .* and as much in /"):
             maintain.vacuum(str(path))
         assert sorted(entry.name for entry in disk.iterdir()) == ["ballast", "s.db"]
+
+
+def test_a_run_can_be_pruned_on_a_disk_that_is_too_full_for_a_new_one(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "small", "6m") as disk:
+        path, ballast = disk / "s.db", disk / "ballast"
+        with Store.open(str(path)) as store:
+            for _ in range(2):
+                with store.start_run(material.run_start()) as run:
+                    for number in range(20):
+                        record(run, number)
+                    run.finish("complete")
+        ballast.write_bytes(b"x" * (os.statvfs(disk).f_bavail * 4096 - LEAST_FREE_BYTES * 3 // 4))
+        with pytest.raises(StoreUnusable, match="bytes are free on its disk"):
+            Store.open(str(path))
+        assert maintain.prune(str(path), runs=[run.run]).results == 20
+        assert len(Reader.open(str(path)).results()) == 20
 
 
 def test_a_run_on_a_disk_that_stays_full_ends_in_one_line_and_is_resumed_elsewhere(tmp_path: Path) -> None:

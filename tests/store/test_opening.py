@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from suite import cli
 from suite.errors import StoreUnusable
 from suite.store import files
+from suite.store import sqlite as database
 from suite.store.queries import Reader
 from suite.store.writer import Store
 from tests.store import material
@@ -203,6 +205,40 @@ def test_a_locked_store_is_one_line_after_the_wait(store: Path) -> None:
         assert message == f"store {store} is locked by another process: wait until it ends, or stop it"
     with Store.open(str(store)):
         pass
+
+
+def test_a_check_of_a_locked_store_says_so_once_and_finds_nothing_wrong(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it wait as who has work to lose does."""
+    waits: list[float] = []
+
+    def connect(path: Path, options: str, busy_timeout_s: float = database.BUSY_TIMEOUT_S) -> sqlite3.Connection:
+        waits.append(busy_timeout_s)
+        return opened(path, options, busy_timeout_s)
+
+    opened = database.connect
+    with locked(store), monkeypatch.context() as patched:
+        patched.setattr(database, "connect", connect)
+        assert cli.main(["store", "check", "--store", str(store)]) == 2
+    assert sum(waits) <= database.LOOKING_TIMEOUT_S < database.BUSY_TIMEOUT_S
+    message = f"roofbench: store {store} is locked by another process: wait until it ends, or stop it\n"
+    assert capsys.readouterr() == ("", message)
+    assert cli.main(["store", "check", "--store", str(store)]) == 0
+
+
+@pytest.mark.parametrize("length", range(220, 256, 5))
+def test_a_store_whose_name_is_too_long_for_the_files_beside_it_is_refused(tmp_path: Path, length: int) -> None:
+    """Nothing between a name that is taken and one that is refused in one line."""
+    url = str(tmp_path / ("a" * length))
+    if length + len("..4194304.01234567-journal") <= os.pathconf(tmp_path, "PC_NAME_MAX"):
+        with Store.open(url) as opened, opened.start_run(material.run_start()) as run:
+            run.finish("complete")
+        assert len(Reader.open(url).runs()) == 1
+        return
+    message = refused(url, Store.open)
+    assert f"has {length} bytes" in message
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_store_locked_at_rest_cannot_be_read_meanwhile(store: Path) -> None:
