@@ -203,7 +203,11 @@ class Trial:
         """Interval of one launch's median, seconds: the stopping rule's, where one decided.  No duration is below zero."""
         sampler = self._ready_sampler()
         of_samples = self._rule.interval if self._rule is not None else self._interval_of_batches(sampler.resolution_s)
-        return of_samples.within(0.0, math.inf).per_launch(sampler.launches) if of_samples else None
+        if of_samples is None:
+            return None
+        # Negative durations are a backend's error, which whoever receives them names.
+        positive = of_samples.within(0.0, math.inf) if of_samples.high > 0 else of_samples
+        return positive.per_launch(sampler.launches)
 
     def _interval_of_batches(self, resolution_s: float) -> Interval | None:
         batches = [[duration * NS for duration in batch] for batch in self._collected.batches if batch]
