@@ -1,0 +1,56 @@
+"""What the kernels compute, by Triton's interpreter, against float64; and that planted bugs show."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from tests.backends.triton.decode import interpreted
+from tests.backends.triton.decode.interpreted import BROKEN, IN_ANY_ORDER, SOUND
+
+Found = dict[str, dict[str, float]]
+
+LIMIT = 1e-3  # fp16 keeps 11 bits of a weight, of a query and of the output; of an 8-bit cache the numbers are exact
+FP32_LIMIT = 1e-6
+LSE_LIMIT = 2e-5
+ROUNDED_LSE_LIMIT = 1e-3  # of queries in fp32, which the kernels round to fp16
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    command = [sys.executable, "-m", interpreted.__name__]
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
+    assert done.returncode == 0, done.stderr[-2000:]
+    distances: Found = json.loads(done.stdout)
+    return distances
+
+
+@pytest.mark.parametrize("spec", SOUND, ids=lambda spec: spec.name)
+def test_it_decodes(found: Found, spec: interpreted.Spec) -> None:
+    distances = found[spec.name]
+    assert distances["o"] <= (FP32_LIMIT if spec.problem.format == "fp32" else LIMIT)
+    assert distances["lse"] <= (ROUNDED_LSE_LIMIT if spec.q_dtype is torch.float32 else LSE_LIMIT)
+
+
+def test_a_launch_leaves_the_counts_as_it_found_them(found: Found) -> None:
+    assert all(found[spec.name]["left"] == 0 for spec in SOUND)
+
+
+def test_one_split_and_several_and_many_are_among_the_specs(found: Found) -> None:
+    splits = {found[spec.name]["splits"] for spec in SOUND}
+    assert {1, 2, 3, 6} <= splits
+
+
+@pytest.mark.parametrize("spec", IN_ANY_ORDER, ids=lambda spec: spec.name)
+def test_whoever_arrives_last_the_bits_are_the_same(found: Found, spec: interpreted.Spec) -> None:
+    assert found[spec.name]["splits"] > 2
+    assert found[spec.name]["differing"] == 0
+
+
+@pytest.mark.parametrize("spec", BROKEN, ids=lambda spec: spec.name)
+def test_planted_bugs_are_caught(found: Found, spec: interpreted.Spec) -> None:
+    assert not found[spec.name]["o"] <= 20 * LIMIT  # written so that NaN is caught
