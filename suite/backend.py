@@ -99,10 +99,15 @@ class Observed(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """The same tiles and projection from a higher-precision computation on the same inputs."""
+    """The same tiles and projection from a higher-precision computation on the same inputs.
+
+    ``row_norms`` are given where rows differ much in size: what each row's projection is meant to be over all random vectors,
+    root mean square.
+    """
 
     tiles: tuple[NDArray[np.float64], ...]
     projection: NDArray[np.float64]
+    row_norms: NDArray[np.float64] | None = None
 
 
 class Kernel(Protocol):

@@ -1,7 +1,7 @@
 """How many launches make one sample, and which input set each of them uses."""
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection
+from typing import NamedTuple, Protocol, runtime_checkable
 
 # A trial this share of a sample long is enough to size the sample by.
 _TRIAL_SHARE = 0.1
@@ -14,6 +14,22 @@ class Launchable(Protocol):
     sets: int
 
     def enqueue(self, set_index: int) -> None: ...
+
+
+@runtime_checkable
+class HandingOver(Protocol):
+    """A kernel whose launches may leave results in buffers of a library's own, where no check looks for them."""
+
+    hands_over: bool
+
+    def hand_over(self, sets: Collection[int]) -> None:
+        """Copy what the latest launches of these sets returned into their outputs: work that is not to be timed."""
+        ...
+
+
+def hands_over(kernel: object) -> bool:
+    """Whether a kernel's results have to be handed over after its launches."""
+    return isinstance(kernel, HandingOver) and kernel.hands_over
 
 
 class LaunchPlan(NamedTuple):

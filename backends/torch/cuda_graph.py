@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from backends.launches.plan import Launchable, LaunchPlan, estimate_launch_s, plan_launches
+from backends.launches.plan import HandingOver, Launchable, LaunchPlan, estimate_launch_s, hands_over, plan_launches
 from backends.torch.events import EVENT_RESOLUTION_S
 from backends.torch.graph_names import kernel_names
 
@@ -26,7 +26,8 @@ NODES_AT_MOST = 2048
 class Recording:
     """One captured graph with the pair of events that times it.
 
-    ``inside`` says whether the events are nodes of the graph; ``pool`` is memory to share with other graphs that live.
+    ``inside`` says whether the events are nodes of the graph; ``pool`` is memory to share with other graphs that live.  Results
+    that are handed over are so behind the last event.
     """
 
     def __init__(
@@ -46,6 +47,8 @@ class Recording:
                 kernel.enqueue(set_index)
             if inside:
                 self._end.record()
+            if isinstance(kernel, HandingOver):
+                kernel.hand_over(set(order))
 
     def launch(self) -> None:
         """Queue one replay behind whatever is queued."""
@@ -119,6 +122,8 @@ class GraphSampler:
         capture = Capture(cuda)
         capture.warm_up(kernel, sets)
         inside = _events_inside(kernel, capture)
+        if not inside and hands_over(kernel):
+            raise RuntimeError("events around a replay would time how results are handed over; this torch has none in graphs")
         launch_s = _estimate_s(kernel, capture, inside, sets, sample_s)
         self._plan = plan_launches(launch_s, sample_s, sets, NODES_AT_MOST)
         self._ring = _ring(kernel, self._plan, capture, inside)
@@ -131,6 +136,7 @@ class GraphSampler:
             "graphs": len(self._ring),
             "events": "in the graph" if inside else "around each replay",
             "kernels": kernel_names(kernel, capture.stream, cuda),
+            **({"untimed": "results copied into the outputs after each graph"} if hands_over(kernel) else {}),
         }
         self.replay()
 

@@ -1,12 +1,13 @@
 """Which jobs there are.  A new job is one file beside this one and one line here."""
 
 from suite.errors import UsageError, nearest
+from suite.jobs.attention import AttentionJob
 from suite.jobs.calibration import CalibrationJob
 from suite.jobs.collective import CollectiveJob
 from suite.jobs.gemm import GemmJob
 from suite.jobs.job import Job
 
-JOBS: dict[str, Job] = {job.name: job for job in (GemmJob(), CollectiveJob(), CalibrationJob())}
+JOBS: dict[str, Job] = {job.name: job for job in (GemmJob(), AttentionJob(), CollectiveJob(), CalibrationJob())}
 
 
 def find(name: str) -> Job:

@@ -70,7 +70,7 @@ def judge(observed: Observed, reference: Reference, tolerance: float, columns: i
         reason = f"{observed.unwritten} elements never written, {observed.nonfinite} NaN or infinite"
         return Check(False, None, tolerance, None, observed.unwritten, observed.nonfinite, reason)
     error = relative_error(_flat(observed.tiles), _flat(reference.tiles))
-    projected = projection_error(observed.projection, reference.projection, _expected_size(reference, columns))
+    projected = projection_error(observed.projection, reference.projection, _expected_sizes(reference, columns))
     allowed = PROJECTION_ALLOWANCE * tolerance + PROJECTION_ROUNDOFF
     reason = ""
     if not error <= tolerance:  # written so that NaN fails
@@ -87,20 +87,25 @@ def relative_error(out: NDArray[np.float64], ref: NDArray[np.float64]) -> float:
     return difference / scale if scale else difference
 
 
-def projection_error(out: NDArray[np.float64], ref: NDArray[np.float64], expected: float = 0.0) -> float:
+def projection_error(out: NDArray[np.float64], ref: NDArray[np.float64], expected: float | NDArray[np.float64] = 0.0) -> float:
     """Largest difference of a row's projection, relative to the row's own, the typical or the ``expected`` size.
 
-    The largest of the three: of a single row the first two are one random number, which may lie near 0.
+    The largest of the three: of a single row the first two are one random number, which may lie near 0.  Where each row has an
+    expected size of its own, none is typical.
     """
     if not ref.size:
         return 0.0
-    typical = max(math.sqrt(float(np.mean(ref**2))), expected)
+    typical = expected if isinstance(expected, np.ndarray) else max(math.sqrt(float(np.mean(ref**2))), expected)
     scale = np.maximum(np.abs(ref), typical)
     return float(np.max(np.abs(out - ref) / np.where(scale > 0, scale, 1.0)))
 
 
-def _expected_size(reference: Reference, columns: int) -> float:
-    """Root mean square of a sum of ``columns`` elements with random signs, from the elements of the tiles."""
+def _expected_sizes(reference: Reference, columns: int) -> float | NDArray[np.float64]:
+    """Root mean square of a sum of ``columns`` elements with random signs, from the elements of the tiles; or of each row, of
+    those below the median the median: a row of nothing but rounding has no size to be judged by.
+    """
+    if reference.row_norms is not None:
+        return np.maximum(reference.row_norms, np.median(reference.row_norms)) if reference.row_norms.size else 0.0
     elements = _flat(reference.tiles)
     return math.sqrt(columns * float(np.mean(elements**2))) if elements.size else 0.0
 

@@ -1,5 +1,7 @@
 """The CUDA samplers' logic, on a device with a scripted clock."""
 
+from collections.abc import Collection
+
 import pytest
 
 from backends.torch.cuda_graph import RING, GraphSampler
@@ -193,3 +195,53 @@ MEMSET
 def test_kernel_names_are_read_from_the_drivers_dump() -> None:
     assert parse_names(DOT) == ["nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_NNT", "_row_sums"]
     assert parse_names("digraph dot {}") == []
+
+
+class ReturningKernel(FakeKernel):
+    """Leaves results in a library's own buffers until they are handed over, which takes as long as a launch."""
+
+    hands_over = True
+
+    def __init__(self, cuda: FakeCuda, sets: int, seconds: float) -> None:
+        super().__init__(cuda, sets, seconds)
+        self.handed_over: list[int] = []
+        self._returned: set[int] = set()
+
+    def enqueue(self, set_index: int) -> None:
+        super().enqueue(set_index)
+        self._cuda.run(lambda: self._returned.add(set_index))
+
+    def hand_over(self, sets: Collection[int]) -> None:
+        for index in sorted(sets):
+            self._cuda.run(lambda index=index: self._copy(index))
+
+    def _copy(self, index: int) -> None:
+        self._cuda.device_s += self._seconds
+        self._returned.remove(index)
+        self.handed_over.append(index)
+
+
+def test_results_are_handed_over_behind_the_time_that_is_taken() -> None:
+    cuda = FakeCuda()
+    kernel = ReturningKernel(cuda, sets=3, seconds=1e-4)
+    sampler = GraphSampler(kernel, 3, sample_s=0.002, cuda=cuda)
+    assert "copied into the outputs" in sampler.details["untimed"]
+    assert sampler.sample(4) == [pytest.approx(sampler.launches * 1e5)] * 4
+    kernel.handed_over.clear()
+    sampler.replay()
+    assert sorted(set(kernel.handed_over)) == [0, 1, 2]
+
+
+def test_sets_that_a_graph_does_not_launch_are_not_handed_over_in_it() -> None:
+    cuda = FakeCuda()
+    kernel = ReturningKernel(cuda, sets=2, seconds=0.05)
+    sampler = GraphSampler(kernel, 2, sample_s=0.002, cuda=cuda)
+    kernel.handed_over.clear()
+    sampler.sample(1)
+    assert kernel.handed_over == [0]
+
+
+def test_where_handing_over_would_be_timed_no_graph_is_made() -> None:
+    cuda = FakeCuda(external=False)
+    with pytest.raises(RuntimeError, match="would time how results are handed over"):
+        GraphSampler(ReturningKernel(cuda, sets=1, seconds=1e-4), 1, sample_s=0.002, cuda=cuda)

@@ -96,3 +96,25 @@ def test_garbage_that_overflows_the_norm_is_incorrect_and_still_a_number_json_ca
     assert not result.passed
     assert result.error_rel is None
     assert "inf" in result.reason
+
+
+def test_rows_of_very_different_size_are_each_judged_by_their_own():
+    """The first queries of a causal mask see few keys: their rows are many times as large as the typical one."""
+    rng = np.random.default_rng(4)
+    sizes = np.array([100.0] * 40 + [1.0] * 4000)
+    ref = rng.normal(size=(len(sizes), 128)) * sizes[:, None]
+    signs = rng.choice([-1.0, 1.0], 128)
+    tiles, norms = (ref[-64:, :64],), np.linalg.norm(ref, axis=1)
+
+    def passed(out):
+        seen = Observed((out[-64:, :64],), 0, 0, out @ signs)
+        return judge(seen, Reference(tiles, ref @ signs, norms), 3 * 2.0**-8, 128).passed
+
+    sound = ref * (1 + 2.0**-8 * rng.uniform(-1, 1, ref.shape))
+    assert passed(sound)
+    wrong = sound.copy()
+    wrong[7] = -ref[7]
+    assert not passed(wrong)
+    wrong = sound.copy()
+    wrong[500] = -ref[500]  # far below the mean square, which the large rows make
+    assert not passed(wrong)

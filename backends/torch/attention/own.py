@@ -1,0 +1,33 @@
+"""Roofbench's own kernels (``backends.triton.attention``) on the buffers of every other implementation."""
+
+from backends.torch.attention.way import Made, Task
+from backends.torch.target import Target
+from suite.case import Workload
+
+NAMES = ("triton", "triton_tuned", "gluon")
+TAKEN = ("bf16", "fp16", "fp8_e4m3")
+
+
+def refuses(name: str, workload: Workload, target: Target) -> str | None:
+    """Devices and sizes that they are not made for."""
+    if target.kind != "cuda":
+        return f"implementation {name} runs on GPUs; the device here is a {target.kind.upper()}"
+    if workload.format not in TAKEN:
+        return f"implementation {name} takes {', '.join(TAKEN)}, not {workload.format}"
+    from backends.triton.works import why_not
+
+    why = why_not()
+    if why:
+        return why
+    from backends.triton.attention import port
+    from backends.triton.gemm.device import of_torch
+
+    return port.reason(name, workload, of_torch(target.device.index))
+
+
+def make(name: str, task: Task) -> Made:
+    """See ``backends.triton.attention.port``."""
+    from backends.triton.attention import port
+    from backends.triton.gemm.device import of_torch
+
+    return port.make(name, task, of_torch(task.target.device.index))

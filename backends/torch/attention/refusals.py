@@ -1,0 +1,65 @@
+"""Why attention cannot run on a device."""
+
+from typing import Any
+
+from backends.torch.attention.ways import WAYS
+from backends.torch.data import DISTRIBUTIONS
+from backends.torch.target import Target
+from suite.case import Case, Workload
+from suite.errors import nearest
+from suite.jobs.attention import FORMATS, HADAMARD, sizes_of
+from suite.jobs.attention.sizes import DIRECTIONS, MASKS
+
+# Data whose gradients no check can judge by their size.
+WITHOUT_GRADIENTS = {
+    "constant": "every key is the same, so that gradients of Q and K are zero and what a kernel writes there is rounding alone",
+    "outliers": "the rounding of one outlier of O, times one of dO, is more than most gradients are",
+}
+
+
+def reason(case: Case, target: Target) -> str | None:
+    """Why this case cannot run on ``target``; ``None`` when it can."""
+    workload, sizes = case.workload, sizes_of(case.workload)
+    for told in (
+        _unknown("implementation", case.implementation, WAYS),
+        _unknown("format", workload.format, FORMATS),
+        _unknown("distribution", workload.distribution, DISTRIBUTIONS),
+        _unknown("mask", sizes.mask, MASKS),
+        _unknown("direction", sizes.direction, DIRECTIONS),
+        *(_unknown("switch", name, ()) for name, _ in case.switches),
+    ):
+        if told is not None:
+            return told
+    return (
+        target.missing.get(workload.format)
+        or _semantics_reason(workload)
+        or _gradients_reason(workload)
+        or WAYS[case.implementation].refuses(workload, target)
+    )
+
+
+def _unknown(kind: str, given: str, known: Any) -> str | None:
+    return None if given in known else f"attention through torch has no {kind} {given!r}{nearest(given, list(known))}"
+
+
+def _semantics_reason(workload: Workload) -> str | None:
+    semantics, fmt = dict(workload.semantics), FORMATS[workload.format]
+    if semantics.get("accumulate", "fp32") != "fp32":
+        return f"attention accumulates in fp32 here, not in {semantics['accumulate']}"
+    scaling = semantics.get("scaling")
+    if scaling is not None and scaling not in fmt.scalings:
+        offered = f"; choose from: {', '.join(fmt.scalings)}" if fmt.scalings else ": its numbers have no scales"
+        return f"{workload.format} has no scaling {scaling!r}{offered}"
+    if semantics.get(HADAMARD) and not fmt.scalings:
+        return f"{HADAMARD} is for formats with scales, not for {workload.format}"
+    return None
+
+
+def _gradients_reason(workload: Workload) -> str | None:
+    if not sizes_of(workload).is_backward:
+        return None
+    if not FORMATS[workload.format].has_gradients:
+        return f"{workload.format} is offered forward only; gradients are of bf16, fp16 and fp32"
+    if workload.distribution in WITHOUT_GRADIENTS:
+        return f"gradients of {workload.distribution} data cannot be checked: {WITHOUT_GRADIENTS[workload.distribution]}"
+    return None

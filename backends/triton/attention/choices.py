@@ -1,0 +1,106 @@
+"""Which ways to cut attention are tried, the first being the default.
+
+Tables by what compiles without spilling registers (tests/backends/triton/attention/test_choices.py); which of them is the
+fastest is for a trial to say.
+"""
+
+from collections.abc import Sequence
+
+from backends.triton.attention.config import BackwardConfig, Config, HopperConfig
+from backends.triton.attention.problem import Problem
+from backends.triton.gemm.device import Device
+
+Choice = Config | HopperConfig | BackwardConfig
+
+WIDE = 128  # columns of a head: more of them leave room for smaller blocks only
+
+
+def choices_of_forward(problem: Problem, device: Device) -> Sequence[Config]:
+    """Of the portable kernel."""
+    if device.is_amd:
+        return _AMD_WIDE if problem.qk_dim > WIDE else _AMD
+    if problem.qk_dim > WIDE:
+        return _WIDE
+    return [*_NARROW, *_APART] if device.multiplies_by_warpgroups and problem.format != "fp8_e4m3" else _NARROW
+
+
+_NARROW = (
+    Config(128, 64, 8, 2),
+    Config(128, 128, 8, 2),
+    Config(128, 64, 8, 3),
+    Config(128, 64, 4, 2),
+    Config(64, 64, 4, 2),
+    Config(128, 32, 8, 2),
+    Config(64, 32, 4, 2),
+)
+_APART = (Config(128, 128, 4, 2, apart=True), Config(128, 64, 4, 2, apart=True))
+_WIDE = (
+    Config(128, 64, 8, 2),
+    Config(64, 64, 4, 2),
+    Config(128, 32, 8, 2),
+    Config(128, 32, 8, 3),
+    Config(64, 32, 4, 2),
+    Config(32, 32, 4, 1),
+)
+_AMD = (Config(128, 64, 4, 1), Config(64, 64, 4, 1), Config(128, 32, 4, 1), Config(64, 32, 4, 1), Config(128, 64, 8, 1))
+_AMD_WIDE = (Config(64, 32, 4, 1), Config(64, 64, 4, 1), Config(32, 32, 4, 1))
+
+
+def hopper_choices(problem: Problem) -> Sequence[HopperConfig]:
+    """Of the kernel for Hopper."""
+    if problem.qk_dim > WIDE:
+        return [HopperConfig(block=64, own_output=False)]
+    return [HopperConfig(), HopperConfig(own_output=False)]
+
+
+def choices_of_keys(problem: Problem, device: Device) -> Sequence[BackwardConfig]:
+    """Of the gradients of keys and values."""
+    if device.is_amd:
+        return _AMD_KEYS
+    return _KEYS_WIDE if problem.qk_dim > WIDE else _KEYS
+
+
+_KEYS = (
+    BackwardConfig(64, 64, 8, 2),
+    BackwardConfig(64, 128, 8, 2),
+    BackwardConfig(32, 128, 8, 2),
+    BackwardConfig(32, 64, 8, 2),
+    BackwardConfig(32, 64, 4, 2),
+    BackwardConfig(16, 64, 4, 1),
+)
+_KEYS_WIDE = (
+    BackwardConfig(32, 64, 8, 2),
+    BackwardConfig(32, 64, 8, 1),
+    BackwardConfig(16, 64, 8, 1),
+    BackwardConfig(16, 64, 4, 1),
+    BackwardConfig(16, 32, 4, 1),
+)
+_AMD_KEYS = (
+    BackwardConfig(32, 64, 4, 1),
+    BackwardConfig(32, 32, 4, 1),
+    BackwardConfig(16, 64, 4, 1),
+    BackwardConfig(16, 32, 4, 1),
+)
+
+
+def choices_of_queries(problem: Problem, device: Device) -> Sequence[BackwardConfig]:
+    """Of the gradients of queries."""
+    if device.is_amd:
+        return _AMD_QUERIES
+    return _QUERIES_WIDE if problem.qk_dim > WIDE else _QUERIES
+
+
+_QUERIES = (
+    BackwardConfig(64, 64, 4, 2),
+    BackwardConfig(128, 64, 8, 2),
+    BackwardConfig(64, 128, 8, 2),
+    BackwardConfig(64, 32, 4, 2),
+    BackwardConfig(32, 32, 4, 2),
+)
+_QUERIES_WIDE = (
+    BackwardConfig(64, 32, 4, 2),
+    BackwardConfig(128, 64, 8, 2),
+    BackwardConfig(64, 64, 4, 2),
+    BackwardConfig(32, 32, 4, 1),
+)
+_AMD_QUERIES = (BackwardConfig(64, 32, 4, 1), BackwardConfig(32, 32, 4, 1), BackwardConfig(64, 64, 4, 1))

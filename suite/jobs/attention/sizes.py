@@ -1,0 +1,123 @@
+"""Sizes of one attention, and the pairs of query and key that its mask leaves."""
+
+import re
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from suite.case import Items, Workload, items
+from suite.errors import UsageError
+
+FULL, CAUSAL, SLIDING_WINDOW = "full", "causal", "sliding_window"
+MASKS = (FULL, CAUSAL, SLIDING_WINDOW)
+FORWARD, BACKWARD = "forward", "backward"
+DIRECTIONS = (FORWARD, BACKWARD)
+HEAD_DIMS = range(8, 513, 8)
+LARGEST_LENGTH = 1 << 20
+HEADS_AT_MOST = 1024
+
+
+class Heads(NamedTuple):
+    """``32/8x128``: query heads over heads of K and V, by columns of Q and K over columns of V where those differ."""
+
+    num_q_heads: int
+    num_kv_heads: int
+    head_dim: int
+    v_head_dim: int
+
+
+class Sizes(NamedTuple):
+    """``batch`` sequences of ``q_len`` queries and ``kv_len`` keys; the last query stands at the last key.
+
+    ``window`` counts the latest keys that a query sees, itself included; ``None`` where it sees all before it.
+    """
+
+    direction: str
+    batch: int
+    num_q_heads: int
+    num_kv_heads: int
+    q_len: int
+    kv_len: int
+    head_dim: int
+    v_head_dim: int
+    mask: str
+    window: int | None = None
+
+    @property
+    def group(self) -> int:
+        """Query heads that share a head of K and V."""
+        return self.num_q_heads // self.num_kv_heads
+
+    @property
+    def bounds(self) -> tuple[int | None, int | None]:
+        """A query ``i`` sees the keys ``j`` with ``first <= j - i <= last``; ``None`` is no bound."""
+        if self.mask == FULL:
+            return None, None
+        last = self.kv_len - self.q_len
+        return (None if self.window is None else last - self.window + 1), last
+
+    @property
+    def visible_pairs(self) -> int:
+        """Pairs of query and key of all query heads of all sequences."""
+        return self.batch * self.num_q_heads * visible_pairs(self.q_len, self.kv_len, self.bounds)
+
+    @property
+    def pairs(self) -> int:
+        """The same without a mask."""
+        return self.batch * self.num_q_heads * self.q_len * self.kv_len
+
+    @property
+    def is_backward(self) -> bool:
+        return self.direction == BACKWARD
+
+    def elements(self) -> dict[str, int]:
+        """Numbers of Q, K, V and O; a gradient has as many as what it is of."""
+        queries, keys = self.batch * self.num_q_heads * self.q_len, self.batch * self.num_kv_heads * self.kv_len
+        return {
+            "q": queries * self.head_dim,
+            "k": keys * self.head_dim,
+            "v": keys * self.v_head_dim,
+            "o": queries * self.v_head_dim,
+        }
+
+
+@lru_cache(maxsize=1024)
+def visible_pairs(q_len: int, kv_len: int, bounds: tuple[int | None, int | None]) -> int:
+    """Pairs of one head that ``bounds`` leave, counted query by query."""
+    first, last = bounds
+    if first is None and last is None:
+        return q_len * kv_len
+    lows = (0 if first is None else max(0, i + first) for i in range(q_len))
+    highs = (kv_len - 1 if last is None else min(kv_len - 1, i + last) for i in range(q_len))
+    return sum(max(0, high - low + 1) for low, high in zip(lows, highs, strict=True))
+
+
+def parse_heads(text: str) -> Heads:
+    """Read ``16x128``, ``32/8x128`` (GQA) or ``128x192/128`` (MLA)."""
+    found = re.fullmatch(r"(\d+)(?:/(\d+))?x(\d+)(?:/(\d+))?", str(text).strip())
+    if found is None:
+        raise UsageError(f"heads '{text}' are not HEADSxHEAD_DIM; write for instance 16x128, 32/8x128 or 128x192/128")
+    q_heads, kv_heads, head_dim, v_head_dim = (int(part) if part else None for part in found.groups())
+    assert q_heads is not None
+    assert head_dim is not None
+    heads = Heads(q_heads, q_heads if kv_heads is None else kv_heads, head_dim, head_dim if v_head_dim is None else v_head_dim)
+    if not 1 <= heads.num_kv_heads <= heads.num_q_heads <= HEADS_AT_MOST:
+        raise UsageError(f"heads '{text}' are not 1 to {HEADS_AT_MOST}, with no more of K and V than of Q")
+    if heads.num_q_heads % heads.num_kv_heads:
+        raise UsageError(f"heads '{text}' have {q_heads} of Q, no multiple of the {kv_heads} of K and V; write 32/8x128")
+    for size in (heads.head_dim, heads.v_head_dim):
+        if size not in HEAD_DIMS:
+            raise UsageError(
+                f"heads '{text}' have a head_dim of {size}; it is a multiple of 8 from {HEAD_DIMS[0]} to {HEAD_DIMS[-1]}"
+            )
+    return heads
+
+
+def params_of(sizes: Sizes) -> Items:
+    """As a workload has them; a window only where there is one."""
+    return items({name: value for name, value in sizes._asdict().items() if value is not None})
+
+
+def sizes_of(workload: Workload) -> Sizes:
+    """Of a workload of the attention job."""
+    params: dict[str, Any] = dict(workload.params)
+    return Sizes(**{name: params[name] for name in Sizes._fields if name in params})

@@ -1,0 +1,54 @@
+"""Every table of choices has one that fits its devices and spills nothing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# One device of each kind, the widest heads, and what a limit is given for.
+SPECS = (
+    "sm_80/forward/causal/bf16/128",
+    "sm_80/keys/causal/bf16/192",
+    "sm_80/queries/causal/bf16/192",
+    "sm_90/forward/causal/bf16/128",
+    "sm_90/forward/causal/bf16/256",
+    "sm_90/forward/full/fp8_e4m3/128",
+    "sm_90/hopper/full/bf16/128",
+    "sm_90/hopper/window/bf16/128",
+    "sm_90/hopper/causal/bf16/256",
+    "sm_90/keys/causal/bf16/128",
+    "sm_90/keys/causal/bf16/256",
+    "sm_90/queries/causal/bf16/128",
+    "sm_90/queries/causal/bf16/256",
+    "sm_100/forward/causal/bf16/128",
+    "sm_100/keys/causal/bf16/256",
+    "gfx942/forward/causal/bf16/128",
+    "gfx942/keys/causal/bf16/256",
+    "gfx942/queries/causal/bf16/256",
+)
+FIRST_OF_ITS_TABLE = ("sm_90/forward/causal/bf16/128", "sm_90/hopper/full/bf16/128", "sm_90/keys/causal/bf16/128")
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    cache: Path = tmp_path_factory.mktemp("chosen")
+    command = [sys.executable, "-m", "tests.backends.triton.attention.chosen", *SPECS]
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(cache), "TRITON_INTERPRET": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
+    found = {line.pop("spec"): line for line in map(json.loads, done.stdout.splitlines())}
+    assert set(found) == set(SPECS), done.stderr[-2000:]
+    return found
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_choice_fits_and_spills_nothing(chosen: dict[str, dict[str, Any]], spec: str) -> None:
+    assert chosen[spec]["chosen"], chosen[spec]["passed_over"]
+
+
+@pytest.mark.parametrize("spec", FIRST_OF_ITS_TABLE)
+def test_the_default_on_the_device_with_limits_is_the_first_of_its_table(chosen: dict[str, dict[str, Any]], spec: str) -> None:
+    assert chosen[spec]["passed_over"] == {}

@@ -1,0 +1,43 @@
+"""Cases of the job by the port, launched by Triton's interpreter: made ready, checked, and found incorrect where planted."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.backends.triton.attention import prepared
+from tests.backends.triton.attention.prepared import BROKEN, SOUND, Spec
+
+Found = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    command = [sys.executable, "-m", prepared.__name__]
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
+    assert done.returncode == 0, done.stderr[-2000:]
+    verdicts: Found = json.loads(done.stdout)
+    return verdicts
+
+
+@pytest.mark.parametrize("spec", SOUND, ids=lambda spec: spec.name)
+def test_it_passes_the_check_of_the_job(found: Found, spec: Spec) -> None:
+    assert found[spec.name]["passed"], found[spec.name]["reason"]
+
+
+@pytest.mark.parametrize("spec", BROKEN, ids=lambda spec: spec.name)
+def test_planted_bugs_fail_it(found: Found, spec: Spec) -> None:
+    assert not found[spec.name]["passed"]
+
+
+def test_it_says_how_it_was_cut_and_what_it_was_given(found: Found) -> None:
+    forward, backward, fp8 = (found[name]["described"] for name in ("causal", "gradients", "fp8, scales of heads"))
+    assert forward["tiles"]
+    assert forward["loads"] == "tensor descriptors"
+    assert set(backward["parts"]) == {"forward", "keys_and_values", "queries"}
+    assert fp8["output_dtype"] == "bfloat16"
+    assert found["causal, pointers"]["described"]["loads"].startswith("pointers")
