@@ -12,7 +12,7 @@ from suite.errors import RoofbenchError, StoreUnusable, StoreWriteFailed
 from suite.store import sqlite
 from suite.store.files import shown
 
-LEAST_BYTES = 512  # the smallest page: a file that was emptied in place has fewer
+FIRST_BYTES = b"SQLite format 3\0"  # of every database file; one that was emptied in place has lost them
 
 
 class Session:
@@ -21,9 +21,15 @@ class Session:
     def __init__(self, path: Path, engine: Engine) -> None:
         self.path = path
         self._engine = engine
-        with sqlite.translated(path, StoreUnusable):
-            self._connection = engine.connect()  # kept: taking one from the pool costs as much as a small statement
-        self._file = path.stat()
+        # Opened before SQLite does and closed after it: closing any descriptor of the file drops every lock that this process
+        # holds on it (POSIX), and whoever closed the store next would take itself for the last one and delete the log.
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            with sqlite.translated(path, StoreUnusable):
+                self._connection = engine.connect()  # kept: taking one from the pool costs as much as a small statement
+        except BaseException:
+            os.close(self._descriptor)
+            raise
         self._one_at_a_time = threading.Lock()
 
     @contextmanager
@@ -46,7 +52,11 @@ class Session:
         """Close the file and leave it whole and at rest when nobody else has it open."""
         self._connection.close()
         self._engine.dispose()
-        if self._is_there():  # what lies there now may be another's
+        is_there = self._is_there()  # what lies there now may be another's
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        if is_there:
             sqlite.at_rest(self.path)
 
     def _refuse_lost_file(self, failure: type[RoofbenchError]) -> None:
@@ -58,10 +68,8 @@ class Session:
             )
 
     def _is_there(self) -> bool:
-        # Never by opening the file: closing it again would drop every lock that SQLite holds on it in this process (POSIX), and
-        # whoever closes the store next would take itself for the last one and delete the log that is being written.
         try:
-            found = self.path.stat()
+            begins = os.pread(self._descriptor, len(FIRST_BYTES), 0)
+            return begins == FIRST_BYTES and os.path.samestat(os.fstat(self._descriptor), self.path.stat())
         except OSError:
             return False
-        return os.path.samestat(self._file, found) and found.st_size >= LEAST_BYTES

@@ -142,7 +142,13 @@ def emptied(path: Path) -> None:
     path.write_bytes(b"")
 
 
-@pytest.mark.parametrize("lose", [removed, moved, replaced, emptied])
+def overwritten(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.write(b"x" * size)
+
+
+@pytest.mark.parametrize("lose", [removed, moved, replaced, emptied, overwritten])
 def test_a_store_that_is_lost_stops_the_run_instead_of_writing_nowhere(tmp_path: Path, lose: Callable[[Path], None]) -> None:
     path = tmp_path / "s.db"
     with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
