@@ -175,7 +175,7 @@ def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regi
     limit_flop_s = ceilings.boost_flop_s(unit, clock_hz) or ceilings.peak_flop_s(unit)
     reason = ""
     if limit_flop_s and work.flops / p50_s > PHYSICAL_MARGIN * limit_flop_s:
-        reason = f"{work.flops / p50_s / 1e12:.4g} TFLOP/s is above the {unit} limit of {limit_flop_s / 1e12:.4g}"
+        reason = f"{work.flops / p50_s / 1e12:.4g} tera-operations/s is above the {unit} limit of {limit_flop_s / 1e12:.4g}"
     bandwidth = ceilings.bandwidth_bytes_s
     if regime.cache == "cold" and bandwidth and work.compulsory_bytes / p50_s > PHYSICAL_MARGIN * bandwidth:
         reason = f"{work.compulsory_bytes / p50_s / 1e9:.4g} GB/s cold is above the memory bandwidth of {bandwidth / 1e9:.4g}"
@@ -342,8 +342,8 @@ def _quantisation_error(measurement: Measurement) -> float | None:
 
 
 def _has_untimed_work(samples: SampleSet) -> bool:
-    """Whether the device did more in the window than the launches: cache flushes, a kernel that spins."""
-    return samples.method == "spin" or bool(samples.details.get("flush_bytes"))
+    """Whether the device did more in the window than the launches: cache flushes, a kernel that spins, copies of results."""
+    return samples.method == "spin" or any(samples.details.get(name) for name in ("flush_bytes", "untimed"))
 
 
 def _energy_per_launch_j(measurement: Measurement, samples: SampleSet, regime: Regime) -> float | None:
