@@ -279,7 +279,9 @@ def test_what_is_refused_has_no_rate_to_show():
     assert summarize(refused, work, COLD, LIMITS, CALIBRATION) is None
 
 
-@pytest.mark.parametrize(("method", "details"), [("spin", {}), ("host", {"flush_bytes": 2**30}), ("graph", {"untimed": "copies"})])
+@pytest.mark.parametrize(
+    ("method", "details"), [("spin", {}), ("host", {"flush_bytes": 2**30}), ("graph", {"untimed": "copies"})]
+)
 def test_energy_of_untimed_work_is_not_billed_to_the_launches(method, details):
     energy = {"energy": Channel("J", (0.0, 2.5), (100.0, 1850.0))}
     measured = timed(1e-3, energy)
