@@ -70,7 +70,7 @@ def _columns(rate: str, frame: pd.DataFrame) -> dict[str, Any]:
         "Time (µs)": number(format="%.2f", help="Median of one launch"),
         "± (%)": number(format="%.2f", help="Half the width of the median's 95 % interval; none where that is above 100 %"),
         rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
-        "GB/s": number(format="%.4g", help="Compulsory bytes per second"),
+        "GB/s": number(format="%.4g", help="Compulsory bytes per second; busbw of a collective"),
         "Clock (MHz)": number(format="%.0f"),
         "Power (W)": number(format="%.0f"),
         "Error": number(format="%.1e", help="Relative error against the reference"),

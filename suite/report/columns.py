@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from suite.outcome import Outcome
 from suite.report.words import (
+    bytes_rate,
     case_detail,
     percent,
     rate_unit,
@@ -72,8 +73,8 @@ FIGURES = (
     ),
     _figure(
         "Bandwidth",
-        "Compulsory bytes per second",
-        lambda row: si(row.bytes_s, "B/s") if row.compulsory_bytes else NOTHING,
+        "Compulsory bytes per second; busbw of a collective",
+        lambda row: bytes_rate(row) if row.compulsory_bytes else NOTHING,
         lambda row: row.bytes_s or None,
     ),
     _figure(

@@ -89,8 +89,12 @@ def _compute(row: ResultRow, ground: Ground) -> Iterator[Floor]:
 
 
 def _memory(row: ResultRow, ground: Ground) -> Floor:
+    """Of what crosses a link the floor is the link's."""
     ceilings, calibration = ground.ceilings, ground.calibration
     _, time_s = floors_s(_work(row), _regime(row), ceilings, calibration)
+    if row.bound == Bound.LINK:
+        basis = f"{si(row.compulsory_bytes / time_s, 'B/s')}, spec sheet" if time_s else f"no sheet says how fast {row.pipe} is"
+        return Floor("link", time_s, basis, True)
     if time_s is not None:
         rate = si(row.compulsory_bytes / time_s, "B/s")
         kind = "spec sheet" if ceilings.bandwidth_bytes_s else "measured on this device"

@@ -71,6 +71,11 @@ GLOSSARY = (
         "Bandwidth and intensity are by these, not by the traffic that a kernel really makes.",
     ),
     Term(
+        "busbw",
+        "what a collective moves over each link per second, by the factor of the tests of NCCL: for all_reduce 2(n-1)/n",
+        "Times the message over the time, among n ranks. It compares with one direction of a link, whatever algorithm ran.",
+    ),
+    Term(
         "tensor, row, block",
         "what shares one scale in a quantised format; zero point: one operand's zero may be any of its codes",
         "Block: 1x128 numbers of A and 128x128 of B. A format that does not say has the scaling that its name implies.",

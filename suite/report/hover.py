@@ -2,7 +2,7 @@
 
 from html import escape
 
-from suite.report.words import UNKNOWN, case_title, duration, marks, percent, rate_unit, relative_error, si, timing
+from suite.report.words import UNKNOWN, bytes_rate, case_title, duration, marks, percent, rate_unit, relative_error, si, timing
 from suite.rows import ResultRow
 
 
@@ -17,7 +17,7 @@ def _lines(row: ResultRow) -> list[str]:
     return [
         case_title(row),
         f"{row.bound or UNKNOWN} bound",
-        f"{si(row.flop_s, unit)}, {si(row.bytes_s, 'B/s')} at {row.arithmetic_intensity:.4g} {unit.replace('/s', '/B')}",
+        f"{si(row.flop_s, unit)}, {bytes_rate(row)} at {row.arithmetic_intensity:.4g} {unit.replace('/s', '/B')}",
         f"p50 {timing(row)}{_interval(row)}",
         _fractions(row),
         f"clock {si(row.clock_hz, 'Hz')}, power {si(row.power_w, 'W')}",

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from suite.case import Workload, items, shape_label
+from suite.outcome import Bound
 from suite.report.printable import clipped, printable
 from suite.rows import ResultRow
 
@@ -31,6 +32,11 @@ def rate_unit(*names: str) -> str:
 def tera_rates(formats: Iterable[str]) -> str:
     """The heading of a column of rates in 10^12: ``TFLOP/s``, ``TOP/s`` over integers alone, both where they mix."""
     return ", ".join(f"T{unit}" for unit in sorted({rate_unit(name) for name in formats})) or "TFLOP/s"
+
+
+def bytes_rate(row: ResultRow) -> str:
+    """Compulsory bytes per second: ``3.16 TB/s``; of what crosses a link those that busbw counts: ``12 GB/s busbw``."""
+    return f"{si(row.bytes_s, 'B/s')}{' busbw' * (row.bound == Bound.LINK)}"
 
 
 def relative_error(value: float | None) -> str:

@@ -10,7 +10,7 @@ from suite.outcome import Outcome
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
 from suite.report.timeline import timeline
-from suite.report.words import case_title, counted, duration, percent, rate_unit, si, timing
+from suite.report.words import bytes_rate, case_title, counted, duration, percent, rate_unit, si, timing
 from suite.roofline import launch_times_s
 from suite.rows import ResultDetail, ResultRow
 from suite.show.chart import histogram
@@ -22,6 +22,7 @@ from suite.telemetry import THROTTLE_PREFIX
 
 BINS = 12
 SI_UNITS = {"Hz": "Hz", "bytes": "B", "W": "W"}
+LISTED_AT_MOST = 32  # values of a list: the times of every rank are for programs
 LOG_LINES = 20  # the end of a log is where a failure says what it was
 
 
@@ -73,7 +74,7 @@ def _in_words(value: Any) -> str:
         several = {name: isinstance(value[name], Mapping | list) for name in known}
         return ", ".join(f"{name} ({text})" if several[name] else f"{name} {text}" for name, text in known.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(_in_words, value))
+        return ", ".join(map(_in_words, value)) if len(value) <= LISTED_AT_MOST else f"{len(value)} values, in --json"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)
@@ -112,7 +113,9 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
         "steady": _steady(row),
         "contended": _contended(row),
         "bound": row.bound,
-        "rate": f"{si(row.flop_s, rate_unit(row.format))}, {si(row.bytes_s, 'B/s')}",
+        "rate": ", ".join(
+            [*([si(row.flop_s, rate_unit(row.format))] if row.flops or not row.bytes_s else []), bytes_rate(row)]
+        ),
         **_traffic(row, measured),
         "of roof": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fractions.items()),
         **_rounding(row),

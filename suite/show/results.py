@@ -4,14 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from suite.case import sizes_of
-from suite.outcome import Outcome
+from suite.outcome import Bound, Outcome
 from suite.report.printable import clipped, printable
 from suite.report.words import NOT_RESOLVED, duration, marks, percent, relative_error, relative_half_width, tera_rates
 from suite.rows import DeviceRow, ResultRow, RunInfo
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
 
-RATE = "TFLOP/s"
+RATE, DATA = "TFLOP/s", "GB/s"
 COLUMNS = (
     Column("case"),
     Column("by", rank=4),
@@ -20,7 +20,7 @@ COLUMNS = (
     Column("p50", right=True),
     Column("± of p50", rank=2, right=True),
     Column(RATE, rank=3, right=True),
-    Column("GB/s", rank=8, right=True),
+    Column(DATA, rank=8, right=True),
     Column("of spec", right=True),
     Column("at clock", rank=7, right=True),
     Column("empirical", rank=6, right=True),
@@ -83,7 +83,9 @@ def result_table(rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
     """One table; a case that was not timed shows how it ended instead of figures."""
     differing = case_labels(rows)
     rate = tera_rates(row.format for row in rows)
-    columns = [column._replace(title=rate) if column.title == RATE else column for column in COLUMNS]
+    data = "GB/s busbw" if rows and all(row.bound == Bound.LINK for row in rows if row.p50_s) else DATA
+    titles = {RATE: rate, DATA: data}
+    columns = [column._replace(title=titles.get(column.title, column.title)) for column in COLUMNS]
     return table(columns, [_row(row, differing) for row in rows], screen)
 
 

@@ -226,13 +226,15 @@ def test_what_a_kernel_says_of_itself_is_in_words_and_blanks_are_left_out() -> N
         "emulation": "",
         "switches_without_effect": [],
         "sets": 0,
+        "every_rank": list(range(128)),
     }
     lines = list(detail_lines(detail(description=described), GROUND, PLAIN))
     start = lines.index("implementation")
-    assert [line.split(maxsplit=1) for line in lines[start + 1 : start + 4]] == [
+    assert [line.split(maxsplit=1) for line in lines[start + 1 : start + 5]] == [
         ["precision", "tf32 no, fast yes"],
         ["stored", "b (block (1, 32), element e2m1)"],
         ["sets", "0"],
+        ["every_rank", "128 values, in --json"],
     ]
     assert not [line for line in lines if "emulation" in line or "switches_without_effect" in line]
 

@@ -9,6 +9,7 @@ from suite.hardware.figure import NOT_FOUND
 from suite.report.floors import Ground, floors, missed_by, times_over, verdict
 from suite.report.panels import Panel
 from suite.report.roofs import RoofSet
+from suite.report.words import bytes_rate
 from suite.roofline import Ceilings, floors_s
 from suite.rows import Calibration, CalibrationHistory
 from suite.work import Work
@@ -114,3 +115,13 @@ def test_a_peak_that_stands_in_is_called_by_its_own_name():
     row = result(format="fp16", pipe="fp16_acc_fp16")
     basis = [named(floors(row, Ground(Ceilings(device().info, spec), CALIBRATION)))["compute"].basis for spec in (SPEC, listed)]
     assert basis == ["960 TFLOP/s, fp16 in place of fp16_acc_fp16 spec sheet", "1.92 PFLOP/s, fp16_acc_fp16 spec sheet"]
+
+
+def test_what_crosses_a_link_is_held_against_the_link_and_not_against_memory():
+    row = result(pipe="host", flops=0, flop_s=0.0, bound="link", compulsory_bytes=2**20, bytes_s=1e9)
+    below = named(floors(row, GROUND))
+    assert "memory" not in below
+    assert (below["link"].time_s, below["link"].applies) == (None, True)
+    assert below["link"].basis == "no sheet says how fast host is"
+    assert bytes_rate(row) == "1.00 GB/s busbw"
+    assert bytes_rate(result(bound="memory", bytes_s=1e9)) == "1.00 GB/s"
