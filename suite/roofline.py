@@ -25,8 +25,8 @@ from suite.telemetry import THROTTLE_PREFIX
 from suite.work import Work
 
 # 2: medians of all samples, products of emulations, calibrations by backend; 3: what a cache bounds has no declared roof;
-# 4: the error of quantisation; 5: no fraction of a derived peak that was passed
-FORMULAS_VERSION = 5
+# 4: the error of quantisation; 5: no fraction of a derived peak that was passed; 6: short collectives are a link's too
+FORMULAS_VERSION = 6
 NS = 1e-9
 PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much
 LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
@@ -206,12 +206,12 @@ def bound(
     ``cache`` where memory would be the largest but the data stays in the last-level cache: what limits is then that cache,
     whose bandwidth no sheet gives, so that the result has no declared roof.
     """
+    if work.pipe in LINKS:  # however short: its bytes are those that busbw counts, and no memory's
+        return Bound.LINK
     empty_s = calibration.empty_s(regime.dispatch)
     if empty_s is not None and p50_s < LAUNCH_MULTIPLE * empty_s:
         return Bound.LAUNCH
     by_data = Bound.CACHE if in_cache(regime.cache, work.compulsory_bytes, ceilings.llc_bytes) else Bound.MEMORY
-    if work.pipe in LINKS:
-        return Bound.LINK
     if not work.flops:
         return by_data if work.compulsory_bytes else Bound.LAUNCH
     compute_s, memory_s = floors_s(work, regime._replace(cache="cold"), ceilings, calibration, clock_hz)

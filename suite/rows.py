@@ -19,6 +19,14 @@ class Fractions(NamedTuple):
     empirical: float | None
 
 
+WIDEST = 2  # medians: an interval wider than this says little more than the order of magnitude
+
+
+def is_resolved(low_s: float | None, high_s: float | None, p50_s: float) -> bool:
+    """Whether a median is known to within itself: by an interval no wider than ``WIDEST`` medians; no without one."""
+    return low_s is not None and high_s is not None and high_s - low_s <= WIDEST * p50_s
+
+
 NO_FRACTIONS = Fractions(None, None, None, None)
 
 

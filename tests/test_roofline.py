@@ -238,6 +238,13 @@ def test_what_memory_would_bound_is_bound_by_the_cache_that_holds_it_and_has_no_
     assert bound(copy, 9e-6, WARM, Ceilings(LIMITS.info, None), CALIBRATION) == "cache"
 
 
+def test_a_collective_is_bound_by_its_link_however_short_it_is():
+    """12 us of an all_reduce is under three empty calls; as launch bound its busbw would be read as memory bandwidth."""
+    call = Regime("warm", "sustained", "call")
+    assert bound(Work(0, 2**20, "device_link"), 12e-6, call, LIMITS, CALIBRATION) is Bound.LINK
+    assert bound(Work(0, 2**20, None), 12e-6, call, LIMITS, CALIBRATION) is Bound.LAUNCH
+
+
 def test_energy_needs_a_window_that_resolves_the_counter():
     work = gemm(8192)
     short = {"energy": Channel("J", (0.0, 0.5), (100.0, 450.0))}

@@ -105,7 +105,7 @@ def ladders(rows: Sequence[ResultRow]) -> tuple[Ladder, ...]:
     """The ladders among ``rows``, all of one device; the one of most formats first."""
     groups: dict[tuple[str, ...], list[ResultRow]] = {}
     for row in rows:
-        groups.setdefault((row.run, row.job, json.dumps(row.params, sort_keys=True), row.regime), []).append(row)
+        groups.setdefault((row.run, row.job, row.evidence, json.dumps(row.params, sort_keys=True), row.regime), []).append(row)
     found = [_ladder(group) for group in groups.values() if _formats(group) >= LEAST_FORMATS]
     return tuple(sorted(found, key=lambda ladder: -_formats([rung.row for rung in ladder.rungs])))
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from suite.case import Workload, items, shape_label
 from suite.outcome import Bound
 from suite.report.printable import clipped, printable
-from suite.rows import ResultRow
+from suite.rows import ResultRow, is_resolved
 
 UNKNOWN = "n/a"
 NOT_RESOLVED = "not resolved"  # instead of a half width above the median itself, which says nothing more
@@ -80,8 +80,7 @@ def relative_half_width(row: ResultRow) -> float | None:
 
 def resolved(row: ResultRow) -> bool:
     """Whether the median has an interval, and one that is narrow enough to be a percentage of it."""
-    half_width = relative_half_width(row)
-    return half_width is not None and half_width <= 1.0
+    return row.interval_s is not None and is_resolved(*row.interval_s, row.p50_s or 0.0)
 
 
 def timing(row: ResultRow) -> str:

@@ -12,7 +12,17 @@ from suite.hardware.spec import HardwareSpec
 from suite.jobs.calibration import CalibrationJob
 from suite.outcome import Bound, Evidence, Outcome
 from suite.roofline import Ceilings, EmpiricalRoofs, empirical_fraction, in_cache
-from suite.rows import BANDWIDTHS, BaseFigures, BaseKey, CalibrationHistory, DeviceRow, base_name, calibration_of
+from suite.rows import (
+    BANDWIDTHS,
+    WIDEST,
+    BaseFigures,
+    BaseKey,
+    CalibrationHistory,
+    DeviceRow,
+    base_name,
+    calibration_of,
+    is_resolved,
+)
 from suite.store import tables
 from suite.store.catalogue import to_device_row
 from suite.store.damage import converting
@@ -24,7 +34,6 @@ _RESULT = tables.table_of(tables.Result)
 _SUMMARY = tables.table_of(tables.Summary)
 _WORKLOAD = tables.table_of(tables.Workload)
 
-WIDEST = 2  # medians: an interval wider than this says little more than the order of magnitude
 
 # Kinds of evidence that are compared among themselves; the others (a peer's log, a compiler's estimate) have no roofs.
 COMPARED = (Evidence.MEASURED, Evidence.SIMULATED)
@@ -149,7 +158,8 @@ class Roofs:
         evidence, uid = fields["evidence"], fields["device_uid"]
         if evidence not in COMPARED or fields["outcome"] != Outcome.OK or fields["flop_s"] is None:
             return None
-        if fields["bound"] in (Bound.CACHE, Bound.LINK) or not _resolved(fields):
+        known = is_resolved(fields["interval_low_s"], fields["interval_high_s"], fields["p50_s"])
+        if fields["bound"] in (Bound.CACHE, Bound.LINK) or not known:
             return None
         seen = self._devices.get((evidence, uid))
         if seen is None:
@@ -182,11 +192,6 @@ def _look_up(connection: Connection, evidence: Evidence, uid: str) -> _Seen:
 def _is_resolved() -> ColumnElement[bool]:
     """Whether a median is known to within itself: ``NULL``, so no, where a single sample has no interval."""
     return _SUMMARY.c.interval_high_s - _SUMMARY.c.interval_low_s <= WIDEST * _SUMMARY.c.p50_s
-
-
-def _resolved(fields: Mapping[str, Any]) -> bool:
-    low, high = fields["interval_low_s"], fields["interval_high_s"]
-    return low is not None and high is not None and high - low <= WIDEST * fields["p50_s"]
 
 
 def _llc_bytes(device: DeviceRow) -> int | None:

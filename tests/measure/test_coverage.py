@@ -14,7 +14,8 @@ from tests.recordings.recording import Recording, every_recording
 
 LEAST, MOST = 0.90 * REPLAYS, 0.99 * REPLAYS
 BRIEF = Settings(max_time_s=5.0)  # what does not converge in five seconds does not in ten
-FAR_NARROWER = 0.1  # of what is asked for: then it costs nothing that the interval is wider than it had to be
+# Its neighbours alternate, and of the three ways to reckon an interval the widest counts: 0.036 % where 0.015 % would do.
+HELD_TOO_OFTEN = {"cuda-bf16-512-warm": pytest.mark.xfail(strict=True, reason="held in 200 of 200 replays, not in at most 198")}
 STEADY = 1 / 3  # of what is asked for: a recording whose seconds wander by more has no one median to hold
 NVBENCH_S = 0.5  # of samples, by default, before its batch
 
@@ -86,7 +87,7 @@ def test_stopping_at_the_first_narrow_look_costs_little_coverage():
     """Against as many samples looked at once."""
     noisy = tape(lambda draw: white(draw, 0.02))
     once = Settings(target=1.0, min_time_s=0.5)
-    assert tally(noisy, once).covered - tally(noisy).covered <= 0.04 * REPLAYS
+    assert tally(noisy, once).covered - tally(noisy).covered <= 0.03 * REPLAYS
 
 
 @pytest.mark.parametrize("path", every_recording(), ids=lambda path: path.stem)
@@ -94,12 +95,21 @@ def test_a_recording_is_held_whole_where_it_is_steady_and_around_what_was_sample
     recorded = Recording.read(path).tape()
     settings = settings_for(recorded)
     if is_steady(recorded, settings):
-        got = tally(recorded, settings)
-        assert got.covered >= LEAST
-        narrow = max(FAR_NARROWER * settings.target * recorded.truth, recorded.resolution_s)
-        assert got.covered <= MOST or got.half_width * recorded.truth <= narrow
+        assert tally(recorded, settings).covered >= LEAST
     else:
         assert held_around(recorded, settings) >= LEAST
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=HELD_TOO_OFTEN.get(path.stem, ()), id=path.stem) for path in every_recording()],
+)
+def test_a_steady_recording_is_held_no_more_often_than_that_but_for_the_timers_step(path):
+    recorded = Recording.read(path).tape()
+    settings = settings_for(recorded)
+    if is_steady(recorded, settings):
+        got = tally(recorded, settings)
+        assert got.covered <= MOST or got.half_width * recorded.truth <= recorded.resolution_s
 
 
 def test_recordings_of_a_processor_are_here_and_some_are_steady():

@@ -4,7 +4,7 @@ from itertools import pairwise
 import pytest
 
 from suite.measure.statistics import median_interval
-from suite.measure.stopping import IntervalRule
+from suite.measure.stopping import LOOK_GROWTH, IntervalRule
 
 
 def run(rule, recording, start=0):
@@ -97,7 +97,7 @@ def test_looks_are_geometrically_spaced():
         looks.append(position)
     spaced = looks[2:]
     assert len(spaced) > 3
-    assert all(after >= 1.2 * before for before, after in pairwise(spaced))
+    assert all(after >= 0.96 * LOOK_GROWTH * before for before, after in pairwise(spaced))
 
 
 def test_what_did_not_converge_is_told_of_within_the_range_of_its_samples():

@@ -74,6 +74,13 @@ def test_each_shape_and_regime_of_a_run_has_a_ladder_of_its_own_the_longest_firs
     assert len({(ladder.run, ladder.title) for ladder in found}) == len(found)
 
 
+def test_a_ladder_holds_one_kind_of_evidence() -> None:
+    both = [*rungs(), *(replace(row, evidence="simulated") for row in rungs())]
+    found = ladders(both)
+    assert len(found) == 2
+    assert all(len({rung.row.evidence for rung in each.rungs}) == 1 for each in found)
+
+
 def test_a_rung_has_one_line_however_many_kinds_of_data_it_was_measured_on() -> None:
     ladder = one(rungs())
     assert [rung.name for rung in ladder.rungs] == ["bf16", "fp8_e4m3", "fp8_e4m3 row", "mxfp4", "int8"]
