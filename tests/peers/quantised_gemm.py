@@ -16,12 +16,14 @@ from suite.worker.serve import caught, describe
 from tests.peers.bench import NO_TIME
 from tests.peers.part import Part, Session, run_as_script
 from tests.peers.quantised_gemm_cases import cases
-from tests.peers.quantised_gemm_timing import Timed, read_bandwidth
+from tests.peers.quantised_gemm_read import read_bandwidth
 from tests.peers.quantised_gemm_ways import Case, Limit, Way
 from tests.peers.record import Row, Verdict
+from tests.peers.rotation import Timed, heat, take_turns
 from tests.peers.table import NOTHING, number
 
 ROUNDS = 7
+GRAPH_S = 4e-3
 HEAT_S = 1.0
 RIGHT = 0.01  # of the norm: rounding to bf16 is a third of it
 FEWEST_SECONDS = 12.0
@@ -55,10 +57,8 @@ def measured(case: Case, bandwidth: float) -> Iterator[Row]:
         else:
             lost.append(PART.without(f"{case.name}: {_named(make, number_)}", found, Verdict.FAILED))
     if ready_ways:
-        _heat(ready_ways[0])
-    for turn in range(ROUNDS):
-        for each in ready_ways if turn % 2 else reversed(ready_ways):
-            each.round()
+        heat(ready_ways[0], HEAT_S)
+    take_turns(ready_ways, ROUNDS)
     ranked = sorted(ready_ways, key=lambda each: each.median_s)
     base = next((each.median_s for each in ready_ways if "cuBLAS bf16" in each.way.name or "unchecked" in each.way.name), None)
     for each in ranked:
@@ -79,7 +79,7 @@ def made(case: Case, make: Callable[[], Way]) -> Timed | str:
         way.launches[0]()
         torch.cuda.synchronize()
         distances.append(0.0 if way.name.startswith("unchecked") else case.reference.distance(way.output))
-        found.append(Timed(way))
+        found.append(Timed(way, GRAPH_S))
 
     failure = caught(prepare, describe)
     if failure:
@@ -92,13 +92,6 @@ def _named(make: Callable[[], Way], place: int) -> str:
         getattr(each, "label", str(each)) for each in getattr(make, "args", ()) if not isinstance(each, (list, torch.Tensor))
     ]
     return " ".join([f"way {place}", *arguments])[:90]
-
-
-def _heat(timed: Timed) -> None:
-    """So that the clock is that of work that goes on."""
-    began_s = time.monotonic()
-    while time.monotonic() - began_s < HEAT_S:
-        timed.time_s()
 
 
 def _row(case: Case, timed: Timed, base_s: float | None, bandwidth: float) -> Row:

@@ -6,8 +6,11 @@ import pytest
 import torch
 from torch.nn.attention import SDPBackend
 
-from tests.peers import decode_kernels
-from tests.peers.decode_kernels import LIMITS, LLAMA, Case, Inputs, Result, conclusions, contiguous, formats_of, groups, sdpa
+from tests.peers import decode_kernels_inputs, decode_kernels_peers, decode_kernels_rows
+from tests.peers.decode_kernels_cases import LLAMA, Case, formats_of, groups
+from tests.peers.decode_kernels_inputs import Inputs
+from tests.peers.decode_kernels_peers import contiguous, sdpa
+from tests.peers.decode_kernels_rows import LIMITS, Result, conclusions
 from tests.peers.record import Verdict
 
 SMALL = LLAMA._replace(q_heads=4, kv_heads=2, width=32, page_size=4)
@@ -15,8 +18,9 @@ SMALL = LLAMA._replace(q_heads=4, kv_heads=2, width=32, page_size=4)
 
 @pytest.fixture(autouse=True)
 def _on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decode_kernels, "DEVICE", "cpu")
-    monkeypatch.setattr(decode_kernels, "COLD_BYTES", 1e5)
+    for module in (decode_kernels_inputs, decode_kernels_peers):
+        monkeypatch.setattr(module, "DEVICE", "cpu")
+    monkeypatch.setattr(decode_kernels_inputs, "COLD_BYTES", 1e5)
 
 
 @pytest.mark.parametrize("tokens_first", [False, True])
@@ -54,7 +58,7 @@ def test_every_limit_is_of_a_case_that_is_measured_and_those_come_first() -> Non
             place
             for place, group in enumerate(found)
             for case in group.cases
-            if decode_kernels._is(group.name, length, case.name, name)
+            if decode_kernels_rows._is(group.name, length, case.name, name)
         ]
         assert held
         assert max(held) < 2
