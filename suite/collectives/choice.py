@@ -1,6 +1,5 @@
 """Which algorithms and protocols exist for an operation, so that only those are planned."""
 
-from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from suite.collectives.names import Algo, Op, Proto
@@ -54,12 +53,6 @@ def misfit(op: Op, choice: Choice, ll128: bool = False) -> str | None:
     if choice.proto is Proto.LL128 and not ll128:
         return "ll128 is not supported here: forcing it is documented to corrupt data"
     return None
-
-
-def existing(op: Op, algos: Sequence[Algo | None], protos: Sequence[Proto | None], ll128: bool = False) -> Iterator[Choice]:
-    """The asked combinations that exist, in the order of the axes, each once."""
-    asked = (Choice(algo, proto) for algo in algos for proto in protos)
-    return (choice for choice in dict.fromkeys(asked) if misfit(op, choice, ll128) is None)
 
 
 def ll128_supported(compute_capability: int, intra: str, inter: str, one_capability: bool = True) -> bool:

@@ -11,7 +11,7 @@ were moved to a wrong place are seen as well as without it.
               integers again.  Of a small message an element has the same sign on all ranks, so that no sum is near 0
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -27,7 +27,9 @@ from suite.collectives.rounding import Values, rounded
 Kind = Literal["integers", "random"]
 PERIOD = 131_071
 FEW_ELEMENTS = 1024  # below, a sum of normal numbers may by chance be so near 0 that its rounding looks large beside it
+LARGEST_NORMAL = (2 * 32 * np.log(2)) ** 0.5  # what 32 random bits give by Box and Muller
 WHOLE_PERIOD_FROM = PERIOD // 8  # elements from which a slice is cut out of a period that is kept, not drawn for itself
+_CONCATENATED = (Op.ALL_GATHER, Op.GATHER, Op.ALL_TO_ALL)  # what is received is a block a rank
 _Words = NDArray[np.uint64]
 _Indices = NDArray[np.int64]
 # The finaliser of splitmix64 (Steele, Lea and Flood, 2014): every bit of the input moves every bit of the output.
@@ -58,12 +60,19 @@ class Inputs(NamedTuple):
         return _RECEIVED[self.message.op](self, rank, part, root)
 
 
-def sampled(elements: int, count: int, length: int, seed: int) -> tuple[Part, ...]:
-    """Slices to check: the first and the last ``length`` elements and ``count`` between, everything where that is not more."""
-    if elements <= length * (count + 2):
-        return (Part(0, elements),)
-    starts = np.random.default_rng(seed).integers(length, elements - 2 * length, count, endpoint=True)
-    return tuple(Part(int(start), length) for start in sorted({0, *map(int, starts), elements - length}))
+def largest_drawn(message: Message) -> float:
+    """No random value of a rank is larger in magnitude, of integer formats no integer."""
+    fmt = number_format(message.format)
+    if not fmt.significand_bits:
+        return float(_largest_integer(fmt, message.ranks))
+    return float(rounded(np.array([LARGEST_NORMAL]), fmt)[0])
+
+
+def repeating(message: Message) -> Iterator[Part]:
+    """The stretches of a receive buffer within which what must stand there repeats after ``PERIOD``."""
+    elements = message.receive_elements // (message.ranks if message.op in _CONCATENATED else 1)
+    for start in range(0, message.receive_elements, elements):
+        yield Part(start, elements)
 
 
 class _Drawn(NamedTuple):
@@ -108,11 +117,14 @@ def _integers(fmt: NumberFormat, ranks: int, words: _Words, rank: int, indices: 
 
     Where ranks outnumber what the format holds, they take turns: one in ``period`` elements is a rank's, the others are 0.
     """
-    bound = max(1, min(fmt.exact_integers // ranks, 2**20))
-    magnitudes = 1 + (words >> np.uint64(1)) % np.uint64(bound)
+    magnitudes = 1 + (words >> np.uint64(1)) % np.uint64(_largest_integer(fmt, ranks))
     values = np.where(words & np.uint64(1), 1.0, -1.0) * magnitudes.astype(np.float64)
     period = -(-ranks // fmt.exact_integers)
     return np.where(indices % period == rank % period, values, 0.0)
+
+
+def _largest_integer(fmt: NumberFormat, ranks: int) -> int:
+    return max(1, min(fmt.exact_integers // ranks, 2**20))
 
 
 def _random(fmt: NumberFormat, words: _Words) -> Values:
@@ -163,8 +175,3 @@ _RECEIVED: dict[Op, Callable[[Inputs, int, Part, int], Values]] = {
     Op.SCATTER: lambda inputs, rank, part, root: inputs.sent(root, _shifted(part, rank * inputs.message.receive_elements)),
     Op.SEND_RECV: lambda inputs, rank, part, root: inputs.sent((rank - 1) % inputs.message.ranks, part),
 }
-
-
-def wrong_elements(found: Sequence[float] | Values, expected: Values) -> int:
-    """How many elements differ; NaN differs from everything."""
-    return int(np.count_nonzero(~(np.asarray(found, np.float64) == expected)))

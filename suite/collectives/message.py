@@ -62,27 +62,6 @@ def messages(op: Op, fmt: str, ranks: int, sizes: Sequence[int]) -> tuple[Messag
     return tuple(dict.fromkeys(message(op, fmt, ranks, size) for size in sizes))
 
 
-def sizes(smallest_bytes: int = SMALLEST_BYTES, largest_bytes: int = LARGEST_BYTES, factor: int = 2) -> tuple[int, ...]:
-    """Message bytes from the smallest by powers of ``factor`` up to the largest; raises ``UsageError`` where there are none."""
-    if smallest_bytes < 1 or factor < 2 or largest_bytes < smallest_bytes:
-        raise UsageError(
-            f"no sizes from {smallest_bytes} to {largest_bytes} bytes by a factor of {factor}; "
-            "take a smallest of at least 1, a largest of at least that, and a factor of at least 2"
-        )
-    found = [smallest_bytes]
-    while found[-1] * factor <= largest_bytes:
-        found.append(found[-1] * factor)
-    return tuple(found)
-
-
 def has_in_place(op: Op) -> bool:
     """Whether the operation can put its result where its data was."""
     return op in _IN_PLACE
-
-
-def reduced_flops(op: Op, ranks: int, elements: int) -> int:
-    """Additions of one rank where the work is shared evenly: (n-1)/n a result element, none where nothing is added.
-
-    ``elements`` are the larger of those sent and received.
-    """
-    return elements * (ranks - 1) // ranks if op in (Op.ALL_REDUCE, Op.REDUCE_SCATTER, Op.REDUCE) else 0

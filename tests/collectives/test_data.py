@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from suite.collectives.data import PERIOD, WHOLE_PERIOD_FROM, Inputs, Kind, sampled, wrong_elements
+from suite.collectives.data import PERIOD, WHOLE_PERIOD_FROM, Inputs, Kind, repeating
 from suite.collectives.message import Message, message
 from suite.collectives.names import Op
 from suite.collectives.number_format import NUMBER_FORMATS, number_format
@@ -46,7 +46,7 @@ def test_sums_in_any_order_and_rounded_after_each_rank_are_the_expected_ones(fmt
     for rank in np.random.default_rng(1).permutation(ranks):
         total = rounded(total + sent[rank], known)
     expected = given.received(0, Part(0, given.message.receive_elements))
-    assert wrong_elements(total, expected) == 0
+    assert (total == expected).all()
 
 
 FAULTS: dict[str, Callable[[list[Values]], Values]] = {
@@ -68,14 +68,14 @@ FAULTS: dict[str, Callable[[list[Values]], Values]] = {
 def test_no_fault_of_a_sum_hides_in_exact_integers(fault: str, fmt: str, ranks: int) -> None:
     given = inputs(Op.ALL_REDUCE, fmt, ranks)
     found = FAULTS[fault](buffers(given))
-    assert wrong_elements(found, given.received(0, Part(0, given.message.receive_elements))) > 0
+    assert (found != given.received(0, Part(0, given.message.receive_elements))).any()
 
 
 def test_old_data_in_the_same_buffer_does_not_pass_for_new() -> None:
     for op in Op:
         old, new = inputs(op, "bf16", 4, seed=1), inputs(op, "bf16", 4, seed=2)
         whole = Part(0, new.message.receive_elements)
-        assert wrong_elements(old.received(1, whole), new.received(1, whole)) > whole.elements // 4
+        assert (old.received(1, whole) != new.received(1, whole)).sum() > whole.elements // 4
 
 
 MOVING = {
@@ -195,8 +195,13 @@ def test_rounding_is_that_of_the_formats() -> None:
         assert (rounded(values, number_format(fmt)) == np.clip(values, -limit, limit).astype(dtype).astype(float)).all()
 
 
-def test_samples_hold_both_ends_and_do_not_pass_them() -> None:
-    found = sampled(10_000, 5, 64, seed=4)
-    assert (found[0].start, found[-1].stop) == (0, 10_000)
-    assert all(part.elements == 64 for part in found)
-    assert sampled(300, 5, 64, seed=4) == (Part(0, 300),)
+@pytest.mark.parametrize("kind", ["integers", "random"])
+@pytest.mark.parametrize("op", Op)
+def test_what_must_be_received_repeats_within_each_stretch_and_the_stretches_are_all_of_it(op: Op, kind: Kind) -> None:
+    given = Inputs(message(op, "fp32", 3, 4 * 3 * (3 * PERIOD + 5)), kind, 7)
+    stretches, elements = list(repeating(given.message)), given.message.receive_elements
+    assert [part.start for part in stretches] == [0, *(part.stop for part in stretches[:-1])]
+    assert stretches[-1].stop == elements
+    for stretch in stretches:
+        found = given.received(1, stretch)
+        assert (found == np.resize(found[:PERIOD], stretch.elements)).all()

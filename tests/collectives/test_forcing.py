@@ -2,8 +2,8 @@
 
 import pytest
 
-from suite.collectives.choice import Choice, existing, ll128_supported, misfit
-from suite.collectives.forcing import check_setting, forcing
+from suite.collectives.choice import Choice, ll128_supported, misfit
+from suite.collectives.forcing import forcing
 from suite.collectives.names import NCCL_ALGOS, Algo, Op, Proto, algo_of, op_of, proto_of
 from suite.collectives.version import NcclVersion
 from suite.errors import UsageError
@@ -14,7 +14,8 @@ PROTOS = [None, Proto.LL, Proto.LL128, Proto.SIMPLE]
 
 
 def labels(op: Op, ll128: bool = False) -> list[str]:
-    return [choice.label for choice in existing(op, ALGOS, PROTOS, ll128)]
+    asked = (Choice(algo, proto) for algo in ALGOS for proto in PROTOS)
+    return [choice.label for choice in asked if misfit(op, choice, ll128) is None]
 
 
 def test_a_tree_is_planned_for_all_reduce_only() -> None:
@@ -62,64 +63,25 @@ def test_a_misfit_says_what_there_is_instead() -> None:
 
 
 def test_from_2_24_a_choice_is_scoped_to_its_operation() -> None:
-    environment, observable = forcing(NEW, Op.ALL_REDUCE, Choice(Algo.TREE, Proto.LL))
-    assert (environment["NCCL_ALGO"], environment["NCCL_PROTO"], observable) == ("allreduce:Tree", "allreduce:LL", True)
+    environment = forcing(NEW, Op.ALL_REDUCE, Choice(Algo.TREE, Proto.LL))
+    assert (environment["NCCL_ALGO"], environment["NCCL_PROTO"]) == ("allreduce:Tree", "allreduce:LL")
     assert {"INIT", "TUNING"} <= set(environment["NCCL_DEBUG_SUBSYS"].split(","))
 
 
 def test_before_2_24_it_is_not() -> None:
-    environment, _ = forcing(OLD, Op.ALL_REDUCE, Choice(Algo.TREE, Proto.SIMPLE))
+    environment = forcing(OLD, Op.ALL_REDUCE, Choice(Algo.TREE, Proto.SIMPLE))
     assert (environment["NCCL_ALGO"], environment["NCCL_PROTO"]) == ("Tree", "Simple")
 
 
 def test_the_librarys_choice_sets_nothing_but_the_log() -> None:
-    environment, _ = forcing(NEW, Op.ALL_REDUCE, Choice())
+    environment = forcing(NEW, Op.ALL_REDUCE, Choice())
     assert set(environment) == {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS"}
-
-
-def test_versions_before_2_20_do_not_say_what_ran() -> None:
-    assert not forcing(NcclVersion(2, 19, 4), Op.ALL_REDUCE, Choice(Algo.RING)).observable
 
 
 def test_what_does_not_exist_is_not_forced() -> None:
     for op, choice in ((Op.BROADCAST, Choice(Algo.TREE)), (Op.ALL_REDUCE, Choice(Algo.RING, Proto.LL128))):
         with pytest.raises(UsageError, match="leave the combination out"):
             forcing(NEW, op, choice)
-
-
-@pytest.mark.parametrize(
-    ("version", "text"),
-    [
-        (NEW, "allreduce:tree"),
-        (NEW, "ring;allreduce:tree,nvls"),
-        (NEW, "^NVLS"),
-        (NEW, "allreduce:^tree"),
-        (OLD, "Tree"),
-        (OLD, "^tree,ring"),
-    ],
-)
-def test_a_setting_that_is_read_passes(version: NcclVersion, text: str) -> None:
-    check_setting(version, "NCCL_ALGO", text)
-
-
-@pytest.mark.parametrize(
-    ("version", "text", "told"),
-    [
-        (NEW, "Tre", "refuses; did you mean 'Tree'"),
-        (NEW, "allreduce:treee", "has 'treee'"),
-        (NEW, "all_reduce:tree", "has 'all_reduce'"),
-        (
-            OLD,
-            "allreduce:tree",
-            "ignores without a word, so that something else runs; settings by operation are read from 2.24 on",
-        ),
-        (OLD, "Tre", "ignores without a word, so that something else runs; did you mean 'Tree'"),
-    ],
-)
-def test_a_setting_that_would_be_refused_or_not_seen_is_told(version: NcclVersion, text: str, told: str) -> None:
-    with pytest.raises(UsageError) as raised:
-        check_setting(version, "NCCL_ALGO", text)
-    assert told in str(raised.value)
 
 
 @pytest.mark.parametrize(

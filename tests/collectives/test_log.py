@@ -79,6 +79,13 @@ def test_a_kernel_of_symmetric_memory_has_no_algorithm() -> None:
     assert (found.kernel, found.channels, found.threads, found.works) == ("AllReduce_RSxLDMC_AGxSTMC", 16, 512, 1)
 
 
+@pytest.mark.parametrize("end", [" cgaClusterSize 4", " comm 0x55d0c8a1b2c0", " comm 0x55d0c8a1b2c0 cgaClusterSize 4"])
+def test_what_newer_versions_append_to_a_choice_is_passed_over(end: str) -> None:
+    constructed = f"AllReduce: 65536 Bytes -> Algo RING proto LL128 channel{{Lo..Hi}}={{0..15}}{end}"  # of no real log
+    assert parse_choice(constructed) == LoggedChoice(Op.ALL_REDUCE, 65536, Algo.RING, Proto.LL128, 16)
+    assert parse_choice(constructed + " and more") is None
+
+
 def test_a_copy_engine_is_named() -> None:
     found = parse_choice("AllGather [Copy Engine]: 4194304 Bytes -> cudaMemcpyBatchAsync")
     assert found == LoggedChoice(Op.ALL_GATHER, 4194304, kernel="Copy Engine: cudaMemcpyBatchAsync")

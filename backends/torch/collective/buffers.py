@@ -1,12 +1,11 @@
 """The flat buffers of one rank: what it sends, and what it receives, which may be the same memory."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 
 from backends.torch.check import POISON, Poison
-from suite.collectives.data import Inputs
+from suite.collectives.data import PERIOD, Inputs
 from suite.collectives.names import Op
 from suite.collectives.part import Part
 from suite.jobs.collective import Task
@@ -30,7 +29,6 @@ POISONS = {
     torch.float8_e4m3fn: Poison(0x7F, torch.int8),
     torch.float8_e5m2: Poison(0x7D, torch.int8),
 }
-BLOCK_ELEMENTS = 1 << 20  # at a time in float64
 ROOT = 0  # of a broadcast
 
 
@@ -51,13 +49,22 @@ class Buffers(NamedTuple):
         pattern = POISONS[self.received.dtype]
         self.received.view(pattern.view).fill_(pattern.bits)
 
-    def write(self, inputs: Inputs, rank: int) -> None:
-        """Write what ``rank`` sends; of a broadcast the root alone sends."""
+    def drawn(self, inputs: Inputs, rank: int) -> torch.Tensor | None:
+        """What ``rank`` sends until it repeats, beside the buffers; ``None`` of a broadcast where another is the root."""
         if inputs.message.op is Op.BROADCAST and rank != ROOT:
+            return None
+        values = torch.from_numpy(inputs.sent(rank, Part(0, min(PERIOD, self.sent.numel()))))
+        return values.to(self.sent.dtype).to(self.sent.device)
+
+    def write(self, drawn: torch.Tensor | None) -> None:
+        """Write what is sent, at the pace of a copy on the device."""
+        if drawn is None:
             return
-        for part in blocks(self.sent.numel()):
-            values = torch.from_numpy(inputs.sent(rank, part))
-            self.sent[part.start : part.stop].copy_(values.to(self.sent.dtype))
+        bits = POISONS[self.sent.dtype].view  # a format of 8 bits is copied as its bits
+        sent, values = self.sent.view(bits), drawn.view(bits)
+        whole = sent.numel() - sent.numel() % values.numel()
+        sent[:whole].view(-1, values.numel()).copy_(values)
+        sent[whole:].copy_(values[: sent.numel() - whole])
 
 
 def allocate(task: Task, rank: int, device: torch.device) -> Buffers:
@@ -69,12 +76,6 @@ def allocate(task: Task, rank: int, device: torch.device) -> Buffers:
     whole = torch.empty(max(given.send_elements, given.receive_elements), dtype=dtype, device=device)
     sent, received = (_share(whole, rank, elements) for elements in (given.send_elements, given.receive_elements))
     return Buffers(sent, received, in_place=True)
-
-
-def blocks(elements: int) -> Iterator[Part]:
-    """Neighbouring parts of a buffer, each small enough for a copy in float64."""
-    for start in range(0, elements, BLOCK_ELEMENTS):
-        yield Part(start, min(BLOCK_ELEMENTS, elements - start))
 
 
 def _share(whole: torch.Tensor, rank: int, elements: int) -> torch.Tensor:

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from backends.failures import Classified
 from backends.torch.collective.forced import start_environment
 from backends.torch.collective.orders import Broke, CloseGroup, Leave, OpenGroup, Order
+from backends.torch.collective.rank import HOST
 from suite.backend import Failure
 from suite.collectives.log.reader import DebugLog
 from suite.collectives.transport import Transport
@@ -44,6 +45,7 @@ class Group:
     """A process group of all ranks, with the library's log of its making; ``users`` are the collectives that are made on it."""
 
     number: int
+    environment: Environment
     log: DebugLog
     users: int = 0
 
@@ -58,7 +60,7 @@ class Crew:
         self.world = world
         self._count = 0
         self._groups: dict[Environment, Group] = {}
-        self._store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        self._store = _store()
         self._ranks = [self._start(rank, module) for rank in range(world.ranks)]
 
     @property
@@ -80,7 +82,8 @@ class Crew:
         if environment not in self._groups:
             self._close_unused()
             number = self.number()
-            self._groups[environment] = Group(number, self.ask(OpenGroup(number, backend, dict(environment)))[0])
+            log = self.ask(OpenGroup(number, backend, dict(environment)))[0]
+            self._groups[environment] = Group(number, environment, log)
         return self._groups[environment]
 
     def ask(self, order: Order) -> list[Any]:
@@ -166,6 +169,14 @@ class Crew:
             raise Classified(Failure(Outcome.CRASHED, f"rank {dead[0]} of {ranks} {_ended(dead[1])}", fatal=False))
         assert broke is not None, "a rank whose connection is closed has ended"
         raise Classified(Failure(broke.outcome, f"rank {number} of {ranks}: {broke.reason}", fatal=False))
+
+
+def _store() -> dist.TCPStore:
+    """Where the ranks meet.  Left to itself it listens on every interface, to whoever asks."""
+    listening = socket.create_server((HOST, 0))
+    port = listening.getsockname()[1]
+    descriptor = listening.detach()  # the store's from here on
+    return dist.TCPStore(HOST, port, is_master=True, wait_for_workers=False, master_listen_fd=descriptor, use_libuv=True)
 
 
 def _first_dead(processes: Sequence["subprocess.Popen[bytes]"], known: int | None) -> tuple[int, int] | None:

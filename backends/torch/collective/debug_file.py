@@ -4,22 +4,34 @@ import os
 import tempfile
 from pathlib import Path
 
+OPEN_FILES = Path("/proc/self/fd")
+
 
 class DebugFile:
-    """Made before NCCL is first asked for anything: it opens the file that ``NCCL_DEBUG_FILE`` names once in a process."""
+    """Made before NCCL is first asked for anything: it opens the file that ``NCCL_DEBUG_FILE`` names once in a process.
+
+    A rank may be killed at any time and must leave no file behind: it has no name but that of this process's descriptor.  Where
+    a system opens no file by that, it has a name until the library has written its first line.
+    """
 
     def __init__(self) -> None:
-        descriptor, path = tempfile.mkstemp(prefix="roofbench-nccl-", suffix=".log")
-        self._file = os.fdopen(descriptor, "rb")
-        self._path: Path | None = Path(path)
+        self._path: Path | None
         self._cut = b""
-        os.environ["NCCL_DEBUG_FILE"] = path
+        descriptor, self._path = _made()
+        path = OPEN_FILES / str(descriptor)
+        self._hide()
+        if not _opens(path):
+            os.close(descriptor)
+            descriptor, path = _made()
+            self._path = path
+        self._file = os.fdopen(descriptor, "rb")
+        os.environ["NCCL_DEBUG_FILE"] = str(path)
 
     def new_text(self) -> str:
         """The whole lines written since the last call."""
         text = self._cut + self._file.read()
         lines, newline, self._cut = text.rpartition(b"\n")
-        if newline:  # the library has it open: without a name, a killed rank leaves no file behind
+        if newline:
             self._hide()
         return (lines + newline).decode(errors="replace")
 
@@ -32,3 +44,17 @@ class DebugFile:
         if self._path is not None:
             self._path.unlink(missing_ok=True)
             self._path = None
+
+
+def _made() -> tuple[int, Path]:
+    descriptor, name = tempfile.mkstemp(prefix="roofbench-nccl-", suffix=".log")
+    return descriptor, Path(name)
+
+
+def _opens(path: Path) -> bool:
+    """Whether the library can open it for writing; else it would write to the standard output."""
+    try:
+        path.open("wb").close()
+    except OSError:
+        return False
+    return True

@@ -1,6 +1,6 @@
 """What makes NCCL use an algorithm and a protocol, and whether it did."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -19,32 +19,41 @@ from suite.jobs.collective import Task
 from suite.jobs.collective.task import OWN
 from suite.outcome import Outcome
 
+HOST_ID = "NCCL_HOSTID"
 # NCCL refuses two ranks on one device of one host.  With a host name each they talk over sockets; few channels keep the
 # kernels of all of them on the device at once, without which none would go on.
 _SHARED = {
     "NCCL_P2P_DISABLE": "1",
     "NCCL_SHM_DISABLE": "1",
     "NCCL_NET": "Socket",
-    "NCCL_SOCKET_IFNAME": "lo",
     "NCCL_MAX_CTAS": "4",
 }
 
 
 def start_environment(transport: Transport, rank: int) -> dict[str, str]:
-    """What a rank's process is started with.  Reduction in the switch stays off: its busbw is not that of a link."""
+    """What a rank's process is started with.  Reduction in the switch stays off: its busbw is not that of a link.
+
+    All ranks are of this host, so that what they listen on is its loopback.
+    """
     gloo = {"GLOO_SOCKET_IFNAME": "lo"}
     if transport is Transport.HOST:
         return gloo
-    shared = {**_SHARED, "NCCL_HOSTID": f"roofbench-rank-{rank}"} if transport is Transport.SHARED_GPU else {}
-    return {**gloo, **OBSERVING, "NCCL_NVLS_ENABLE": "0", **shared}
+    shared = {**_SHARED, HOST_ID: f"roofbench-rank-{rank}"} if transport is Transport.SHARED_GPU else {}
+    return {**gloo, **OBSERVING, "NCCL_SOCKET_IFNAME": "lo", "NCCL_NVLS_ENABLE": "0", **shared}
 
 
 def group_environment(task: Task, version: NcclVersion) -> tuple[tuple[str, str | None], ...]:
     """The variables that the process group is made with, those of another choice taken away."""
     choice = Choice() if task.implementation == OWN else task.choice
     variables: dict[str, str | None] = {ALGO: None, PROTO: None}
-    variables |= forcing(version, task.op, choice, ll128=True).environment
+    variables |= forcing(version, task.op, choice, ll128=True)
     return tuple(sorted(variables.items()))
+
+
+def variables_set(transport: Transport, environment: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+    """What is set of NCCL for the ranks and for a group of this ``environment``, less the name that a rank has for itself."""
+    every = {**start_environment(transport, 0), **dict(environment)}
+    return {name: value for name, value in sorted(every.items()) if name.startswith("NCCL_") and name != HOST_ID and value}
 
 
 def nccl_version() -> NcclVersion:
@@ -69,9 +78,10 @@ def observation(task: Task, log: DebugLog, choices: tuple[LoggedChoice, ...]) ->
     return observed(said, task.op, task.message.message_bytes, task.ranks, task.choice)
 
 
-def refuse_other(found: Observation) -> None:
-    """Raise where something else ran than was asked for."""
-    if found.honoured is False:
+def refuse_other(task: Task, found: Observation) -> None:
+    """Raise where something else ran than was asked for; of a forced choice, also where nobody saw that it ran."""
+    chosen = task.implementation != OWN and task.choice != Choice()
+    if found.honoured is False or (chosen and found.honoured is None):
         raise Classified(Failure(Outcome.NOT_HONOURED, found.reason or "", fatal=False))
 
 

@@ -74,12 +74,13 @@ class CollectiveKernel:
     def refill(self, seed: int) -> None:
         """Exact integers first, sent and compared; then random data, which stay.
 
-        Raises ``Classified`` where integers come out wrong, or where something else ran than was asked of the library.
+        Raises ``Classified`` where integers come out wrong, where something else ran than was asked of the library, or where
+        nobody saw that what was asked for ran.
         """
         self.crew.ask(Fill(self._ticket, "integers", seed))
         self.crew.ask(Launch(self._ticket))
         wrong = self.crew.ask(CountWrong(self._ticket))
-        forced.refuse_other(self._observation())
+        forced.refuse_other(self.task, self._observation())
         if any(wrong):
             raise Classified(Failure(Outcome.INCORRECT, self._told_wrong(wrong), fatal=False))
         self.crew.ask(Fill(self._ticket, "random", seed))
@@ -102,6 +103,7 @@ class CollectiveKernel:
             "transport": task.transport.value,
             "algorithm_source": OWN if task.implementation == OWN else LIBRARY,
             "library": self._library,
+            **({"set": variables} if (variables := forced.variables_set(task.transport, self._group.environment)) else {}),
             "asked": task.choice.label,
             **({} if task.implementation == OWN else forced.described(self._observation())),
             "busbw": busbw_formula(task.op) if task.transport.has_bandwidth else "none: the ranks take turns on one device",
@@ -110,6 +112,15 @@ class CollectiveKernel:
             **({"model of the library": model} if (model := forced.own_model(self._log, task.op)) else {}),
             "check": "random data by tiles and projection; exact integers, every element of every rank",
         }
+
+    @property
+    def logging(self) -> str | None:
+        """What the library logs within the time of a launch; ``None`` of one that does not log."""
+        if self._log.version is None:
+            return None
+        if self.crew.ask(TellChoices(self._ticket))[0]:
+            return "NCCL writes a line for each launch on rank 0 within the time"
+        return "NCCL is told to log launches within the time; no line of one was seen"
 
     def close(self) -> None:
         self._group.users -= 1

@@ -59,7 +59,7 @@ class Launch(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Carry it out so many times, each after a barrier.  Answered with nanoseconds."""
+    """Carry it out so many times, each after a barrier, on data that stay within the format.  Answered with nanoseconds."""
 
     ticket: int
     iterations: int

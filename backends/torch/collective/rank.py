@@ -77,8 +77,7 @@ class Rank:
                 self._shares[ticket] = share
                 return share.moves
             case Discard(ticket):
-                self._shares.pop(ticket, None)
-                return None
+                return self._discard(ticket)
             case Fill(ticket, kind, seed):
                 return self._shares[ticket].fill(kind, seed)
             case Reset(ticket):
@@ -108,6 +107,11 @@ class Rank:
         self._wait()
         self._groups[number] = group
         return self._made(read_log(self._log_text()))
+
+    def _discard(self, ticket: int) -> None:
+        self._shares.pop(ticket, None)
+        if self._device.type == "cuda":  # torch keeps what was freed for itself, and other processes want it
+            torch.cuda.empty_cache()
 
     def _made(self, log: DebugLog) -> DebugLog:
         """The log of a new communicator, with what the library says of itself once only."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from backends.launches.host_sampler import clock_resolution_s
 from backends.torch.collective.kernel import CollectiveKernel
 from backends.torch.collective.orders import Sample
+from suite.collectives.growth import launches_in_range
 
 NS = 1e-9
 AT_ONCE = 4096  # iterations in one order: how long a rank goes without answering, and how many are kept
@@ -45,8 +46,21 @@ class SlowestRankSampler:
     def close(self) -> None:
         """The kernel owns the buffers."""
 
+    def _said(self) -> dict[str, Any]:
+        task, logging = self._kernel.task, self._kernel.logging
+        fresh = launches_in_range(task.message, task.in_place)
+        return {
+            "sets": 1,
+            "flush_bytes": 0,
+            "ranks": task.ranks,
+            "since": "a barrier of all ranks",
+            "untimed": "a barrier of all ranks before each iteration",
+            **({"iterations_on_the_same_data": fresh} if fresh else {}),
+            **({"logging": logging} if logging else {}),
+        }
+
     def _rank_times(self) -> dict[str, Any]:
-        said = {"sets": 1, "flush_bytes": 0, "ranks": self._kernel.task.ranks, "since": "a barrier of all ranks"}
+        said = self._said()
         if not self._latest:
             return said
         times_ns = np.stack(list(self._latest))  # iterations x ranks
@@ -55,6 +69,7 @@ class SlowestRankSampler:
         return {
             **said,
             "iterations": len(times_ns),
+            "iterations_are": f"the latest {AT_ONCE} iterations, warm-up included",
             "rank_p50_s": _seconds(np.quantile(times_ns, 0.5, axis=0)),
             "rank_p95_s": _seconds(np.quantile(times_ns, 0.95, axis=0)),
             "rank_max_s": _seconds(times_ns.max(axis=0)),

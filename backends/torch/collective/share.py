@@ -11,6 +11,7 @@ from backends.torch.collective.buffers import allocate
 from backends.torch.collective.moves import launch
 from backends.torch.collective.orders import Moves, Row
 from suite.collectives.data import Inputs, Kind
+from suite.collectives.growth import launches_in_range
 from suite.collectives.log.choices import LoggedChoice
 from suite.collectives.part import Part
 from suite.jobs.collective import Task
@@ -27,26 +28,32 @@ class Share:
         self._call, moves = launch(task, rank, self._buffers, group)
         self.moves: Moves | None = moves
         self._inputs: Inputs | None = None
+        self._drawn: torch.Tensor | None = None
+        self._fresh = launches_in_range(task.message, task.in_place)
         self._choices: dict[LoggedChoice, None] = {}
 
     def fill(self, kind: Kind, seed: int) -> None:
         self._inputs = Inputs(self._task.message, kind, seed)
+        self._drawn = self._buffers.drawn(self._inputs, self._rank)
         self._buffers.poison()
-        self._buffers.write(self._inputs, self._rank)
+        self._buffers.write(self._drawn)
 
     def reset(self) -> None:
         self._buffers.poison()
         if self._buffers.in_place:
-            self._buffers.write(self._filled(), self._rank)
+            self._buffers.write(self._drawn)
 
     def launch(self) -> None:
         self._call()
         self._wait()
 
     def sample(self, iterations: int) -> list[int]:
-        """Nanoseconds from a barrier to the end on this rank, once an iteration."""
+        """Nanoseconds from a barrier to the end on this rank, once an iteration; data that grow are written again between."""
         durations_ns = []
-        for _ in range(iterations):
+        for iteration in range(iterations):
+            if self._fresh and iteration % self._fresh == 0:
+                self._buffers.write(self._drawn)
+                self._wait()
             self._barrier()
             began_ns = time.perf_counter_ns()
             self._call()
@@ -55,10 +62,10 @@ class Share:
         return durations_ns
 
     def observe(self, slices: Sequence[Part], seed: int) -> Row:
-        return row.observed(self._buffers.received, slices, seed)
+        return row.observed(self._buffers.received, self._task.message, slices, seed)
 
     def expect(self, slices: Sequence[Part], seed: int) -> Row:
-        return row.expected(self._filled(), self._rank, slices, seed)
+        return row.expected(self._filled(), self._rank, slices, seed, self._buffers.received.device)
 
     def count_wrong(self) -> int:
         return row.count_wrong(self._buffers.received, self._filled(), self._rank)

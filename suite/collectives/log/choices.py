@@ -3,6 +3,7 @@
 2.20-2.22   65536 Bytes -> Algo 0 proto 1 time 51.6
 2.23        AllReduce: 65536 Bytes -> Algo 0 proto 1 time 51.6
 from 2.24   AllReduce: 65536 Bytes -> Algo TREE proto LL128 channel{Lo..Hi}={0..15}
+newer       the same, then cgaClusterSize 4 or comm 0x5580, which are passed over
 from 2.27   AllReduce [Symmetric]: 65536 Bytes -> Kernel NAME nchannels 16 nthreads 512
 from 2.29   AllGather [Copy Engine]: 65536 Bytes -> cudaMemcpyAsync
 """
@@ -18,7 +19,7 @@ _Name = TypeVar("_Name")
 _HEAD = r"^(?:(?P<op>\w+)(?: \[(?P<engine>[^\]]+)\])?: )?(?P<bytes>\d+) Bytes -> "
 _CHOICE = re.compile(
     _HEAD + r"Algo (?P<algo>\w+) proto (?P<proto>\w+) "
-    r"(?:time (?P<time_us>[\d.]+)|channel\{Lo\.\.Hi\}=\{(?P<low>\d+)\.\.(?P<high>\d+)\})$"
+    r"(?:time (?P<time_us>[\d.]+)|channel\{Lo\.\.Hi\}=\{(?P<low>\d+)\.\.(?P<high>\d+)\}(?: (?:cgaClusterSize|comm) \S+)*)$"
 )
 _KERNEL = re.compile(
     _HEAD + r"Kernel (?P<kernel>\S+) nchannels (?P<channels>\d+) nthreads (?P<threads>\d+)(?: nWorks (?P<works>\d+))?$"

@@ -27,7 +27,7 @@ class CollectiveJob:
     """See ``suite.jobs.job.Job``."""
 
     name = "collective"
-    method_version = 1
+    method_version = 2  # 2: data of sums in place are written again before they leave the format
     settings_type = CollectiveSettings
     formats = tuple(NUMBER_FORMATS)
     implementations = IMPLEMENTATIONS

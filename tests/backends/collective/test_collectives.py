@@ -6,15 +6,17 @@ import pytest
 
 from backends.failures import Classified
 from backends.torch.collective.crew import Crew
-from backends.torch.collective.sampler import KEPT_TIMES, SlowestRankSampler
+from backends.torch.collective.sampler import AT_ONCE, KEPT_TIMES, SlowestRankSampler
 from suite.collectives import own
 from suite.collectives.choice import OWN_ALGOS
 from suite.collectives.names import Algo, Op
 from suite.jobs.collective.settings import OPS
 from suite.jobs.collective.task import forms
+from suite.measure.verify import probe
 from tests.backends.collective.helpers import checked, crew_of, prepared, task
 
 BY = [(op, algo, form) for op in OPS for algo in (None, *OWN_ALGOS.get(op, ())) for form in forms(op, (True, False))]
+SUMS = (Op.ALL_REDUCE, Op.REDUCE_SCATTER)
 
 
 @pytest.fixture(scope="module", params=[2, 4, 8])
@@ -79,6 +81,16 @@ def test_what_was_timed_a_hundred_times_is_still_right(crew: Crew) -> None:
     kernel.close()
 
 
+@pytest.mark.parametrize(("op", "algo"), [(op, algo) for op in SUMS for algo in (None, *OWN_ALGOS[op])])
+def test_what_is_timed_in_place_stays_finite(crew: Crew, op: Op, algo: Algo | None) -> None:
+    kernel = prepared(crew, task(op, crew.world.ranks, 1000, fmt="fp16", own=algo))
+    sampler = SlowestRankSampler(kernel)
+    for iterations in (sampler.details["iterations_on_the_same_data"], 100):
+        sampler.sample(iterations)
+        assert kernel.observe(probe(kernel.output_shape, 0, 4, 1)).nonfinite == 0
+    kernel.close()
+
+
 def test_a_sample_is_the_slowest_ranks_and_every_ranks_time_is_kept(crew: Crew) -> None:
     ranks = crew.world.ranks
     kernel = prepared(crew, task(Op.BROADCAST, ranks, 1000))
@@ -89,6 +101,9 @@ def test_a_sample_is_the_slowest_ranks_and_every_ranks_time_is_kept(crew: Crew) 
     assert [max(times) for times in told["rank_times_ns"]] == list(durations)
     assert all(len(times) == ranks for times in told["rank_times_ns"])
     assert (told["ranks"], told["iterations"]) == (ranks, 40)
+    assert told["iterations_are"] == f"the latest {AT_ONCE} iterations, warm-up included"
+    assert told["untimed"] == "a barrier of all ranks before each iteration"
+    assert not {"logging", "iterations_on_the_same_data"} & set(told)  # gloo logs nothing, and a broadcast adds nothing
     assert len(told["rank_p50_s"]) == len(told["rank_max_s"]) == ranks
     assert sum(told["slowest_share"]) == pytest.approx(1, abs=0.01)
     assert max(told["rank_max_s"]) == pytest.approx(max(durations) * 1e-9)

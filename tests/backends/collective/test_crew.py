@@ -1,6 +1,7 @@
 """The crew of ranks: kept from case to case, exchanged for another world, and never left behind."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import torch
 import torch.distributed as dist
 
 from backends.failures import Classified
-from backends.torch.collective import port
+from backends.torch.collective import debug_file, port
 from backends.torch.collective.crew import Crew
 from backends.torch.collective.debug_file import DebugFile
 from backends.torch.collective.orders import CloseGroup, Discard, Order
@@ -131,11 +132,17 @@ def test_ranks_begin_at_the_selected_device(monkeypatch: pytest.MonkeyPatch) -> 
     assert (apart, together) == (("cuda:3", "cuda:0"), ("cuda:3", "cuda:3"))
 
 
-def test_a_debug_file_is_read_by_whole_lines_and_loses_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NCCL_DEBUG_FILE", raising=False)
+@pytest.mark.parametrize("named", [False, True])
+def test_a_debug_file_is_read_by_whole_lines_and_has_no_name_where_descriptors_open_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, named: bool
+) -> None:
+    monkeypatch.setenv("NCCL_DEBUG_FILE", "")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    if named:
+        monkeypatch.setattr(debug_file, "OPEN_FILES", tmp_path / "missing")
     read = DebugFile()
-    path = os.environ["NCCL_DEBUG_FILE"]
-    with Path(path).open("w") as written:
+    assert len(list(tmp_path.iterdir())) == named
+    with Path(os.environ["NCCL_DEBUG_FILE"]).open("w") as written:
         assert read.new_text() == ""
         written.write("one\ntwo\nthr")
         written.flush()
@@ -143,6 +150,5 @@ def test_a_debug_file_is_read_by_whole_lines_and_loses_its_name(monkeypatch: pyt
         written.write("ee\n")
         written.flush()
         assert read.new_text() == "three\n"
-    assert not Path(path).exists()
+    assert not list(tmp_path.iterdir())
     read.close()
-    monkeypatch.delenv("NCCL_DEBUG_FILE", raising=False)

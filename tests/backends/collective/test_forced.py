@@ -6,6 +6,8 @@ import pytest
 
 from backends.failures import Classified
 from backends.torch.collective import forced
+from backends.torch.collective.kernel import CollectiveKernel
+from backends.torch.collective.sampler import SlowestRankSampler
 from suite.collectives.choice import Choice
 from suite.collectives.log.reader import read_log
 from suite.collectives.names import Algo, Op, Proto
@@ -38,6 +40,7 @@ def test_ranks_that_share_a_gpu_have_a_host_name_each_and_talk_over_sockets() ->
     assert (first["NCCL_NET"], first["NCCL_P2P_DISABLE"], first["NCCL_SHM_DISABLE"]) == ("Socket", "1", "1")
     apart = forced.start_environment(Transport.DEVICE_LINK, 0)
     assert "NCCL_HOSTID" not in apart
+    assert apart["NCCL_SOCKET_IFNAME"] == first["NCCL_SOCKET_IFNAME"] == "lo"
     assert apart["NCCL_NVLS_ENABLE"] == first["NCCL_NVLS_ENABLE"] == "0"
     assert "TUNING" in apart["NCCL_DEBUG_SUBSYS"]
 
@@ -77,5 +80,52 @@ def test_what_ran_in_place_of_what_was_asked_for_is_not_honoured(monkeypatch: py
     assert refused.value.failure.reason == f"asked for tree/simple, ran {algo}/{proto}"
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, ran: str) -> None:
-    monkeypatch.setenv("ROOFBENCH_PLANTED", json.dumps([{"fault": "log", "bytes": 4096, "ran": ran}]))
+def test_a_forced_choice_that_nobody_saw_run_is_not_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, "TREE proto SIMPLE", size=8192)  # the log names the version, and nothing of this message
+    with crew_of(2, STRANGE_RANK) as crew:
+        with pytest.raises(Classified) as refused:
+            prepared(crew, asked(TREE))
+        for free in (asked(Choice()), asked(Choice(), own=Algo.TREE)):
+            assert prepared(crew, free).describe().get("honoured") is None
+    assert refused.value.failure.outcome is Outcome.NOT_HONOURED
+    assert refused.value.failure.reason.startswith("the log has no choice for all_reduce of 4096 bytes")
+
+
+def test_a_forced_choice_of_a_library_that_logs_nothing_is_not_honoured() -> None:
+    with crew_of(2) as crew, pytest.raises(Classified) as refused:
+        prepared(crew, asked(TREE))
+    assert refused.value.failure.outcome is Outcome.NOT_HONOURED
+    assert refused.value.failure.reason == "gloo does not log what it chose"
+
+
+def test_what_is_set_for_the_library_is_told_less_what_each_rank_has_for_itself() -> None:
+    environment = forced.group_environment(asked(TREE), NOW)
+    together = forced.variables_set(Transport.SHARED_GPU, environment)
+    assert together == {
+        "NCCL_ALGO": "allreduce:Tree", "NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,GRAPH,TUNING", "NCCL_MAX_CTAS": "4",
+        "NCCL_NET": "Socket", "NCCL_NVLS_ENABLE": "0", "NCCL_P2P_DISABLE": "1", "NCCL_PROTO": "allreduce:Simple",
+        "NCCL_SHM_DISABLE": "1", "NCCL_SOCKET_IFNAME": "lo",
+    }  # fmt: skip
+    apart = forced.variables_set(Transport.DEVICE_LINK, forced.group_environment(asked(Choice()), NOW))
+    assert set(apart) == {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_NVLS_ENABLE", "NCCL_SOCKET_IFNAME"}
+
+
+def test_what_is_set_for_the_group_is_stored_with_the_result() -> None:
+    with crew_of(2) as crew:
+        group = crew.group("gloo", (("NCCL_ALGO", "Tree"), ("NCCL_PROTO", None)))
+        told = CollectiveKernel(crew, asked(Choice()), group, "gloo", 3).describe()
+        assert told["set"] == {"NCCL_ALGO": "Tree"}
+        assert "set" not in prepared(crew, asked(Choice())).describe()
+
+
+def test_lines_that_the_library_writes_within_the_time_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, "TREE proto SIMPLE")
+    with crew_of(2, STRANGE_RANK) as crew:
+        seen = SlowestRankSampler(prepared(crew, asked(TREE))).details["logging"]
+        other = SlowestRankSampler(prepared(crew, task(Op.ALL_REDUCE, 2, 8192))).details["logging"]
+    assert seen == "NCCL writes a line for each launch on rank 0 within the time"
+    assert other == "NCCL is told to log launches within the time; no line of one was seen"
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, ran: str, size: int = 4096) -> None:
+    monkeypatch.setenv("ROOFBENCH_PLANTED", json.dumps([{"fault": "log", "bytes": size, "ran": ran}]))
