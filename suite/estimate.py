@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from suite.launcher.happenings import CaseEnded
 from suite.launcher.launch import waves
@@ -10,29 +11,42 @@ from suite.planned import DeviceSlot, PlannedCase
 # Predictions are rough: the first few cases must not swing the display between minutes and hours.
 TRUSTED_AFTER_S = 10.0
 
+NOTHING_BESIDES: Mapping[int, float] = MappingProxyType({})
 
-def wall_s(slots: Sequence[DeviceSlot], cases: Sequence[PlannedCase]) -> float:
-    """Predicted seconds for all cases.  Lanes of a wave run at the same time, waves one by one."""
-    by_slot: defaultdict[int, float] = defaultdict(float)
+
+def wall_s(
+    slots: Sequence[DeviceSlot], cases: Sequence[PlannedCase], besides_s: Mapping[int, float] = NOTHING_BESIDES
+) -> float:
+    """Predicted seconds for all cases and, by slot, what there is to do besides.
+
+    Lanes of a wave run at the same time, waves one by one.
+    """
+    by_slot = defaultdict(float, besides_s)
     for planned in cases:
         by_slot[planned.slot] += planned.predicted_s
     return _alone_s(_slots(slots), by_slot)
 
 
 class Estimate:
-    """Counts cases and predicts the time left."""
+    """Counts cases and predicts the time left; ``besides_s`` is what each slot has to do besides, until it has ``passed``."""
 
-    def __init__(self, slots: Sequence[DeviceSlot], todo: Sequence[PlannedCase], total: int) -> None:
+    def __init__(
+        self,
+        slots: Sequence[DeviceSlot],
+        todo: Sequence[PlannedCase],
+        total: int,
+        besides_s: Mapping[int, float] = NOTHING_BESIDES,
+    ) -> None:
         self.total = total
         self.done = total - len(todo)
         self._waves = _slots(slots)
-        self._left_s: defaultdict[int, float] = defaultdict(float)
+        self._left_s = defaultdict(float, besides_s)
         for planned in todo:
             self._left_s[planned.slot] += planned.predicted_s
         self._predicted_s = self._taken_s = 0.0
 
     def passed(self, slot: int, predicted_s: float) -> None:
-        """Take note that what a slot had to do before its next case is done."""
+        """Take note that so much of what a slot has to do besides its cases is done."""
         self._left_s[slot] -= predicted_s
 
     def ended(self, case: CaseEnded) -> None:

@@ -25,17 +25,18 @@ class PhaseStarted(NamedTuple):
 class SearchRound(NamedTuple):
     """A search looks at ``contenders`` candidates, in round ``number`` of ``of`` (0: they are made ready).
 
-    ``ahead`` is the shape that is ahead so far and ``about_flop_s`` what its latest, unverified look was like; empty and 0
-    before any was looked at.
+    ``ahead`` is the shape that is ahead so far, empty before any was looked at, and ``about_flop_s`` what its latest,
+    unverified look was like in operations per second of ``format``; ``None`` before a part of the run has looked at it.
     """
 
     slot: int
     subject: str
+    format: str
     number: int
     of: int
     contenders: int
     ahead: str
-    about_flop_s: float
+    about_flop_s: float | None
 
 
 class CaseFinished(NamedTuple):

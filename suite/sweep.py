@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -26,7 +27,8 @@ from suite.planned import DeviceSlot, PlannedCase
 from suite.probe import forget
 from suite.protocol import Ready
 from suite.rows import BaseFigures
-from suite.search.search import Search, expected, still_sought
+from suite.search.expected import sought, still_sought
+from suite.search.search import Search
 from suite.search.subject import Subject
 from suite.settings import RunConfig
 
@@ -58,7 +60,7 @@ class Sweep:
     @property
     def planned(self) -> int:
         """How many cases will have a result, as far as is known before anything is measured."""
-        return len(self.cases) + sum(len(expected(subject)) for subject in self.searches)
+        return len(self.cases) + len(sought(self.searches))
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
     config, run = plan.config, ledger.writer.run
     todo = left(plan.cases, ledger.writer.finished, plan.recalibrate)
     quests = _Quests(plan, ledger.writer)
-    estimate = Estimate(plan.slots, [*todo, *quests.waiting], plan.planned)
+    estimate = Estimate(plan.slots, [*todo, *quests.waiting], plan.planned, quests.hunting_s)
     watch(SweepStarted(run, estimate.total, estimate.done))
 
     def finished(ended: CaseEnded) -> None:
@@ -165,7 +167,8 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
                     watch(happening)
                 case Interrupted():
                     pass  # a signal that comes after the last happening is never told: ``signals`` has them all
-    return _finish(plan, ledger, max(estimate.total - estimate.done, quests.left), next(iter(signals), ""), watch)
+    waiting = max(estimate.total - estimate.done, quests.left)
+    return _finish(plan, ledger, waiting, estimate.total, next(iter(signals), ""), watch)
 
 
 class _Quests:
@@ -174,10 +177,13 @@ class _Quests:
     def __init__(self, plan: Sweep, writer: "RunWriter") -> None:
         outcomes = writer.outcomes if plan.searches else {}
         kept = {subject.key: writer.kept_artifact(subject.key) for subject in plan.searches}
-        self._expected = {subject.key: len(expected(subject)) for subject in plan.searches}
+        self._expected = {subject.key: len(subject.outline.stand_ins) for subject in plan.searches}
         self.searches = tuple(Search(subject, _state(kept[subject.key]), outcomes) for subject in plan.searches)
         self.left = len(self.searches)
-        self.waiting = still_sought(plan.config, plan.slots, plan.cases, outcomes)
+        self.waiting = still_sought(plan.searches, plan.cases, outcomes)
+        self.hunting_s: defaultdict[int, float] = defaultdict(float)
+        for search in self.searches:
+            self.hunting_s[search.slot] += search.hunting_s
 
     def ended(self, search: SearchEnded) -> int:
         """One search less; by how many its cases are more than were expected."""
@@ -193,13 +199,13 @@ def _state(kept: bytes | None) -> dict[str, Any] | None:
         return None
 
 
-def _finish(plan: Sweep, ledger: Ledger, waiting: int, signal: str, watch: Watch) -> SweepFinished:
+def _finish(plan: Sweep, ledger: Ledger, waiting: int, total: int, signal: str, watch: Watch) -> SweepFinished:
     run = ledger.writer.run
     status, reason = "complete", ""
     if waiting:
         cause = f"{signal} received" if signal else f"max_time_s={plan.config.max_time_s:g} reached"
         status, reason = "interrupted", f"{cause}, {waiting} case{'s' * (waiting != 1)} left"
-    ledger.writer.finish(status, reason)
+    ledger.writer.finish(status, reason, None if waiting else total)
     end = SweepFinished(run, status, reason, by_signal=bool(signal))
     watch(end)
     return end

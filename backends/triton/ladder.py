@@ -14,27 +14,16 @@ from backends.triton.gemm.kernel import Buffers, LaunchedKernel, Shared
 from backends.triton.gemm.problem import NUMBERS, Problem
 from backends.triton.quantised import kernel as quantised
 from backends.triton.quantised import port as quantised_port
-from backends.triton.quantised.problem import STEP
 from backends.triton.quantised.problem import Problem as QuantisedProblem
 from suite.case import Case, Workload
 
 __all__ = ["Buffers", "Shared", "not_taken", "prepare", "problem_of", "reason"]
 
-# Of formats whose scales are a choice; the first is the format's own.
-SCALINGS = {"int8": ("none", "tensor", "row"), "fp8_e4m3": ("tensor", "row", "block")}
-SHIFTED = ("w4a16",)
-
 
 def not_taken(workload: Workload) -> str | None:
-    """Why no kernel here is made for a format with such scales, whatever the device; ``None`` where one is."""
-    name, semantics = workload.format, dict(workload.semantics)
-    if name not in NUMBERS and name not in STEP:
-        return f"roofbench's own kernels take {', '.join(dict.fromkeys((*NUMBERS, *STEP)))}, not {name}; take the library"
-    scaling = semantics.get("scaling")
-    if scaling is not None and scaling not in SCALINGS.get(name, ()):
-        return f"roofbench's own kernels take {name} without {scaling} scales; take the library"
-    if semantics.get("zero_point") and name not in SHIFTED:
-        return f"roofbench's own kernels take {name} without zero points; leave them out, or take the library"
+    """Why no kernel here is made for zero points of a format that it takes without; ``None`` where one is.  On any device."""
+    if workload.format == "int8" and dict(workload.semantics).get("zero_point"):
+        return "roofbench's own kernels take int8 without zero points; leave them out, or take the library"
     return None
 
 

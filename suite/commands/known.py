@@ -14,6 +14,7 @@ from suite.errors import UsageError
 if TYPE_CHECKING:
     from suite.planned import DeviceSlot, PlannedCase
     from suite.rows import BaseFigures, RunInfo
+    from suite.search.subject import Subject
     from suite.settings import RunConfig
     from suite.store.queries import Reader
 
@@ -89,17 +90,20 @@ def look(url: str, slots: "Sequence[DeviceSlot]", resumed: "RunInfo | None") -> 
 
 
 def cases(
-    config: "RunConfig", slots: "Sequence[DeviceSlot]", known: Known, resumed: "RunInfo | None"
+    config: "RunConfig",
+    slots: "Sequence[DeviceSlot]",
+    known: Known,
+    resumed: "RunInfo | None",
+    searched: "Sequence[Subject]" = (),
 ) -> "tuple[PlannedCase, ...]":
-    """Calibration first on devices that have none; a resumed run keeps to what it had planned."""
+    """Calibration first on devices that have none; a resumed run keeps to what it had planned, its searches apart."""
     from suite.plan import plan
-    from suite.search.search import sought
 
     calibrated = [slot.slot for slot in slots if known.has_calibrated(slot)]
     planned = plan(config, slots, calibrated)
     if resumed is None:
         return planned
-    others = resumed.planned - (len(sought(config, slots)) if config.search is not None else 0)
+    others = resumed.planned - sum(len(subject.outline.stand_ins) for subject in searched)
     whole = plan(config, slots, ()) if len(planned) != others else planned
     return whole if len(whole) == others else planned
 

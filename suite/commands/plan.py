@@ -5,7 +5,7 @@ import gc
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.commands.options import add_config_dir, add_json
@@ -13,12 +13,10 @@ from suite.commands.output import json_array
 
 if TYPE_CHECKING:
     from suite.case import Scalar
-    from suite.hardware.spec import HardwareSpec
     from suite.planned import DeviceSlot, PlannedCase
-    from suite.probe import ProbeResult
     from suite.rows import RunInfo
     from suite.search.subject import Subject
-    from suite.settings import BackendSettings, RunConfig
+    from suite.settings import RunConfig
 
 SUMMARY = "Print the cases that a run would measure, with predicted time and memory."
 DETAIL = """\
@@ -34,12 +32,11 @@ roofbench plan resume=latest store.url=h200.db              what an interrupted 
 
 CALIBRATION = "calibration"  # the job that plan adds by itself
 EXAMPLES_LEFT_OUT = 3  # workloads named before the rest is only counted
-# Which backend of those that come with roofbench measures what a sheet's maker makes.
-BACKEND_OF_MAKER = {"NVIDIA": "cuda", "AMD": "rocm", "Google": "xla", "CPU": "cpu"}
 
 
 class Planned(NamedTuple):
-    """A plan with what it was made from.  ``sought`` stand for the cases that its ``searches`` will have found.
+    """A plan with what it was made from.  ``sought`` stand for the cases that its ``searches`` will have found, after looking
+    for ``hunting_s`` on each slot.
 
     ``unchecked`` says why memory was not checked, empty when it was.  ``resumed`` is the run that it goes on with; ``cases``
     are then what is left of it.  ``unread`` says why a store that is there was not asked for what it has.
@@ -53,6 +50,7 @@ class Planned(NamedTuple):
     unread: str = ""
     searches: "tuple[Subject, ...]" = ()
     sought: "Sequence[PlannedCase]" = ()
+    hunting_s: Mapping[int, float] = MappingProxyType({})
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,17 +101,19 @@ def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
     What is left of the run that ``resume`` names is planned for the devices found here, as the run would be.
     """
     from suite.commands.known import cases, going_on, look
+    from suite.commands.placing import here, place
 
     config, resumed = going_on(config, overrides)
-    placed = _placed(config) if resumed is None else _resolved(config)
+    placed = place(config) if resumed is None else here(config)
     known = look(config.store.url, placed.slots, resumed)
-    planned = cases(placed.config, placed.slots, known, resumed)
-    found = Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread)
-    if placed.config.search is not None:
-        from suite.search.search import searches, still_sought
+    searches = searched(placed.config, placed.slots)
+    planned = cases(placed.config, placed.slots, known, resumed, searches)
+    found = Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread, searches)
+    if searches:
+        from suite.search.expected import still_hunting_s, still_sought
 
-        waiting = still_sought(placed.config, placed.slots, planned, known.done)
-        found = found._replace(searches=searches(placed.config, placed.slots), sought=waiting)
+        waiting = searches, planned, known.done
+        found = found._replace(sought=still_sought(*waiting), hunting_s=still_hunting_s(*waiting))
     if resumed is not None:
         from suite.sweep import left
 
@@ -121,99 +121,13 @@ def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
     return found
 
 
-class _Placed(NamedTuple):
-    config: "RunConfig"
-    slots: "tuple[DeviceSlot, ...]"
-    unchecked: str = ""
+def searched(config: "RunConfig", slots: "Sequence[DeviceSlot]") -> "tuple[Subject, ...]":
+    """What a run searches for; nothing is loaded for one without a search."""
+    if config.search is None:
+        return ()
+    from suite.search.expected import searches
 
-
-def _resolved(config: "RunConfig") -> _Placed:
-    from suite.devices import resolve
-
-    found = resolve(config)
-    return _Placed(found.config, found.slots)
-
-
-def _placed(config: "RunConfig") -> _Placed:
-    from suite.devices import ask_backend, resolve
-    from suite.errors import DeviceNotFound
-
-    if config.hardware is not None:
-        return _Placed(config, _slots_of_sheet(config))
-    answers: list[ProbeResult] = []
-    try:
-        found = resolve(config, lambda target, options: _noted(answers, ask_backend(target, options, at_once=True)))
-    except DeviceNotFound as error:
-        if answers and answers[-1].devices:  # devices are known, and the one that was named is not among them
-            raise
-        return _Placed(config, _slots_without_facts(config), str(error))
-    return _Placed(found.config, found.slots)
-
-
-def _noted(answers: "list[ProbeResult]", answer: "ProbeResult") -> "ProbeResult":
-    answers.append(answer)
-    return answer
-
-
-def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
-    from suite.backend import DeviceInfo
-    from suite.devices import candidates
-    from suite.hardware.catalogue import load
-
-    spec = load(config.hardware or "", [Path(folder) for folder in config.hardware_folders])
-    offered = candidates(config.backends)
-    name = _backend_for(spec, offered, "auto" in config.backends)
-    info = DeviceInfo(
-        backend=name,
-        index=0,
-        name=spec.device_names[0] if spec.device_names else spec.name,
-        uid="",
-        memory_bytes=spec.memory_bytes or 0,
-        llc_bytes=spec.llc_bytes,
-        max_clock_hz=spec.clocks.boost_hz.value,
-    )
-    return (_slot(0, offered[name], info if spec.memory_bytes else None),)
-
-
-def _backend_for(spec: "HardwareSpec", offered: "Mapping[str, BackendSettings]", is_auto: bool) -> str:
-    """The backend that measures this maker's devices; else the first that was named, where it may be meant for them.
-
-    ``UsageError`` for one that was named and measures nothing of this maker's, as the run would be refused.
-    """
-    from suite.errors import UsageError
-    from suite.hardware.makers import CPU, maker, makers, said
-
-    made_by = maker(spec)
-    fitting = BACKEND_OF_MAKER.get(made_by, "")
-    if is_auto and fitting in offered:
-        return fitting
-    if is_auto:
-        raise UsageError(
-            f"hardware={spec.id} is of {spec.vendor}, whose devices none of {', '.join(offered)} measures; "
-            f"`roofbench hardware {spec.id}` prints its figures, and backend=NAME plans for a backend of your own"
-        )
-    for name, backend in offered.items():
-        possible = makers(name, backend.options)
-        if possible and made_by not in possible:
-            raise UsageError(
-                f"backend={name} measures {'' if possible == (CPU,) else 'devices '}{said(possible)}, and "
-                f"hardware={spec.id} is {said((made_by,))}; leave one of them out"
-            )
-    return fitting if fitting in offered else next(iter(offered))
-
-
-def _slots_without_facts(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
-    from suite.devices import candidates
-
-    offered = list(candidates(config.backends).values())
-    wanted = offered[:1] if "auto" in config.backends else offered
-    return tuple(_slot(slot, backend, None) for slot, backend in enumerate(wanted))
-
-
-def _slot(slot: int, backend: "BackendSettings", info: Any) -> "DeviceSlot":
-    from suite.planned import DeviceSlot
-
-    return DeviceSlot(slot, backend.name, backend.target or "", info)
+    return searches(config, slots)
 
 
 def _case_lines(planned: Planned) -> Iterator[str]:
@@ -260,13 +174,18 @@ def _differing(choices: "Sequence[Mapping[str, Scalar]]") -> frozenset[str]:
 def _search_words(subject: "Subject") -> str:
     """``10 s for the best of 5120 shapes, step 1024; then 3 measured cold/sustained/device and cold/burst/device  52.1 s``."""
     from suite.report.words import counted
-    from suite.search.search import expected
 
-    waiting, space = expected(subject), subject.space()
+    outline = subject.outline
     regimes = " and ".join(regime.label for regime in subject.regimes)
-    finalists = len(waiting) // len(subject.regimes)
-    looking = f"{subject.settings.budget_s:g} s for the best of {counted(len(space.shapes), 'shape')}, step {space.step}"
-    return f"{looking}; then {finalists} measured {regimes}  {sum(case.predicted_s for case in waiting):.1f} s"
+    finalists = len(outline.stand_ins) // len(subject.regimes)
+    looking = f"{subject.settings.budget_s:g} s for the best of {counted(outline.shapes, 'shape')}, step {outline.step}"
+    return f"{looking}; then {finalists} measured {regimes}  {_search_s(subject):.1f} s"
+
+
+def _search_s(subject: "Subject") -> float:
+    from suite.search.expected import hunting_s
+
+    return hunting_s(subject) + sum(case.predicted_s for case in subject.outline.stand_ins)
 
 
 def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
@@ -276,7 +195,7 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
     yield ""
     if resumed is not None:
         yield f"run {resumed.run}: {len(everything)} of its {resumed.planned} cases are left"
-    yield f"{time_line(planned.config, planned.slots, everything)}; at most {largest / 1e9:.3g} GB at once"
+    yield f"{time_line(planned.config, planned.slots, everything, planned.hunting_s)}; at most {largest / 1e9:.3g} GB at once"
     if planned.unchecked:
         yield f"memory was not checked and times are guesses: {planned.unchecked}; hardware=NAME plans for one of the table"
     else:
@@ -304,25 +223,30 @@ def _not_built_lines(slots: "Sequence[DeviceSlot]") -> Iterator[str]:
             yield f"this can be planned, not run: backend '{backend}' is {reason}"
 
 
-def time_line(config: "RunConfig", slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]") -> str:
-    """``33 cases on cpu Two cores (8.6 GB): about 2 min 10 s``, and where ``max_time_s`` ends it before that."""
+def time_line(
+    config: "RunConfig", slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]", hunting_s: Mapping[int, float]
+) -> str:
+    """``33 cases on cpu Two cores (8.6 GB): about 2 min 10 s``, and where ``max_time_s`` ends it before that.
+
+    ``hunting_s`` is what searches take on each slot before they have something to measure.
+    """
     from suite.report.words import counted
     from suite.show.results import span
 
     devices = ", ".join(_device_words(slot) for slot in slots)
-    total_s = _wall_s(slots, cases)
+    total_s = _wall_s(slots, cases, hunting_s)
     line = f"{counted(len(cases), 'case')} on {devices}: about {span(total_s)}"
     if config.max_time_s is not None and total_s > config.max_time_s:
         line += f", of which max_time_s={config.max_time_s:g} allows {span(config.max_time_s)} at a time"
     return line
 
 
-def _wall_s(slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]") -> float:
+def _wall_s(slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]", hunting_s: Mapping[int, float]) -> float:
     if len(slots) > 1 and all(slot.info for slot in slots):
         from suite.estimate import wall_s
 
-        return wall_s(slots, cases)
-    return sum(case.predicted_s for case in cases)
+        return wall_s(slots, cases, hunting_s)
+    return sum(case.predicted_s for case in cases) + sum(hunting_s.values())
 
 
 def nothing_left(config: "RunConfig", slots: "Sequence[DeviceSlot]", cases: "Sequence[PlannedCase]") -> str:
@@ -389,10 +313,7 @@ def _json_search(subject: "Subject", device: str | None) -> dict[str, Any]:
     """What is known of a search before it finds anything: everything but the sizes, and so no keys."""
     from dataclasses import asdict
 
-    from suite.search.search import expected
-
-    waiting = expected(subject)
-    row = _json_row(waiting[0], device)
+    row = _json_row(subject.outline.stand_ins[0], device)
     unknown = ("case_key", "workload_key", "flops", "compulsory_bytes", "sets", "memory_bytes")
     params = {name: value for name, value in row["params"].items() if name not in ("m", "n", "k")}
     return {
@@ -400,6 +321,6 @@ def _json_search(subject: "Subject", device: str | None) -> dict[str, Any]:
         **dict.fromkeys(unknown),
         "params": params,
         "regime": None,
-        "predicted_s": sum(case.predicted_s for case in waiting),
+        "predicted_s": _search_s(subject),
         "search": {**asdict(subject.settings), "regimes": [regime._asdict() for regime in subject.regimes]},
     }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from suite.events import SweepFinished
     from suite.planned import PlannedCase
     from suite.rows import RunInfo
+    from suite.search.subject import Subject
     from suite.settings import RunConfig
     from suite.store.writer import Store
     from suite.sweep import Workers
@@ -144,19 +145,18 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
     return EXIT_FAILED if worst == UsageError.exit_status and not refused_all else worst
 
 
-def _resolved(config: "RunConfig", resumed: "RunInfo | None") -> "Resolved":
-    """The devices of a run; ``UsageError`` for whatever can be refused before one of them is touched."""
-    from suite.commands.plan import nothing_left
+def _resolved(config: "RunConfig", resumed: "RunInfo | None") -> "tuple[Resolved, tuple[Subject, ...]]":
+    """The devices and the searches of a run; ``UsageError`` for whatever can be refused before a device is touched."""
+    from suite.commands.plan import nothing_left, searched
     from suite.devices import resolve
     from suite.plan import plan
-    from suite.search.search import searches
 
     resolved = resolve(config)
     cases = plan(resolved.config, resolved.slots, ())
-    searches(resolved.config, resolved.slots)
+    searches = searched(resolved.config, resolved.slots)
     if resumed is None and (nothing := nothing_left(resolved.config, resolved.slots, cases)):
         raise UsageError(nothing)
-    return resolved
+    return resolved, searches
 
 
 def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
@@ -170,42 +170,42 @@ def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
     from suite.sweep import devices, started
 
     config, resumed = going_on(config, overrides)
-    resolved = _resolved(config, resumed)
+    resolved, searches = _resolved(config, resumed)
     with ExitStack() as stack:
         stack.enter_context(on_interrupt(leave))
         locks = stack.enter_context(hold(devices(resolved.slots), wait=Wait(config.wait_s, say)))
         opening = Opening(config.store.url, stack)
-        ahead = _ahead(resolved, look(config.store.url, resolved.slots, resumed), resumed)
+        ahead = _ahead(resolved, searches, look(config.store.url, resolved.slots, resumed), resumed)
         workers = stack.enter_context(started(resolved.config, resolved.slots, locks))
         finished = _measure(ahead, workers, opening(), overrides)
     return _show(finished, opening())
 
 
 class _Ahead(NamedTuple):
-    """What is going to be measured: every case of the run, and how many of them already have a result."""
+    """What is going to be measured: every case of the run and its searches, and how much of it already has a result."""
 
     resolved: "Resolved"
     cases: "tuple[PlannedCase, ...]"
+    searches: "tuple[Subject, ...]"
     known: "Known"
     resumed: "RunInfo | None"
 
 
-def _ahead(resolved: "Resolved", known: "Known", resumed: "RunInfo | None") -> _Ahead:
+def _ahead(resolved: "Resolved", searches: "tuple[Subject, ...]", known: "Known", resumed: "RunInfo | None") -> _Ahead:
     from suite.commands.known import cases
 
-    return _Ahead(resolved, cases(resolved.config, resolved.slots, known, resumed), known, resumed)
+    return _Ahead(resolved, cases(resolved.config, resolved.slots, known, resumed, searches), searches, known, resumed)
 
 
 def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Sequence[str]) -> "SweepFinished":
     from suite.progress import display
-    from suite.search.search import searches
     from suite.sweep import Sweep, carry_out
 
     whole = Sweep(
         config=ahead.resolved.config,
         slots=ahead.resolved.slots,
         cases=ahead.cases,
-        searches=searches(ahead.resolved.config, ahead.resolved.slots),
+        searches=ahead.searches,
         figures=ahead.known.figures,
         argv=["roofbench", *sys.argv[1:]],
         overrides=overrides,
@@ -221,16 +221,17 @@ def _say_first(ahead: _Ahead) -> None:
     """What a person should know before the first case: how long it will take, what is passed over and what left out."""
     from suite.commands.plan import left_out_lines, remarks, time_line
     from suite.plan import left_out
-    from suite.search.search import still_sought
+    from suite.search.expected import still_hunting_s, still_sought
     from suite.sweep import left
 
     resolved, known = ahead.resolved, ahead.known
     sys.stderr.writelines(f"roofbench: {note}\n" for note in resolved.notes)
     waiting = [
         *left(ahead.cases, known.done, known.recalibrate),
-        *still_sought(resolved.config, resolved.slots, ahead.cases, known.done),
+        *still_sought(ahead.searches, ahead.cases, known.done),
     ]
-    sys.stdout.write(f"{time_line(resolved.config, resolved.slots, waiting)}\n")
+    hunting_s = still_hunting_s(ahead.searches, ahead.cases, known.done)
+    sys.stdout.write(f"{time_line(resolved.config, resolved.slots, waiting, hunting_s)}\n")
     sys.stdout.writelines(f"{line}\n" for line in left_out_lines(left_out(resolved.config, resolved.slots)))
     sys.stdout.writelines(f"{line}\n" for line in remarks(resolved.config))
 

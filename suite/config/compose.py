@@ -14,10 +14,11 @@ from yaml import YAMLError
 
 from suite.config.check import check
 from suite.config.explain import explain
-from suite.config.overrides import refuse_hydras_own, refuse_sweeps, take_hardware, tidy
+from suite.config.overrides import parse, refuse_hydras_own, refuse_sweeps, take_hardware, tidy
 from suite.config.own_files import own_files
 from suite.config.schema import RunSchema, register
 from suite.config.unknown import no_such_key, refuse_unknown_entries, selected
+from suite.errors import UsageError
 from suite.settings import RunConfig
 
 CONFIG_MODULE = "configs"
@@ -45,8 +46,16 @@ def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> Di
             node: DictConfig = hydra.compose(CONFIG_NAME, given, return_hydra_config=True)
         # Hydra says some things with bare errors; nothing but its composing runs in this block.
         except (HydraException, OmegaConfBaseException, YAMLError, *BARE) as error:
-            raise explain(error, config_dir) from error
+            raise _without_search(error, given) or explain(error, config_dir) from error
     return node
+
+
+def _without_search(error: BaseException, given: Sequence[str]) -> UsageError | None:
+    """What a setting below a ``search`` that is null ends in; nothing but ``search`` may be null and have settings."""
+    if not (isinstance(error, AssertionError | AttributeError) and "NoneType" in str(error)):
+        return None
+    of_search = [text for text in given if parse(text).key_or_group.partition(".")[0] == "search"]
+    return UsageError(f"{of_search[0]} is set but the run has no search; add experiment=peak") if of_search else None
 
 
 def from_composed(node: DictConfig, hardware: str | None = None, config_dir: Path | None = None) -> RunConfig:

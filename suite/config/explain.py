@@ -52,8 +52,6 @@ def explain(error: BaseException, config_dir: Path | None = None) -> UsageError:
         return UsageError(f"the configuration cannot be composed: {_circle(error)}")
     if isinstance(error, UnicodeDecodeError):
         return UsageError(f"the configuration cannot be composed: a YAML file is not UTF-8 text ({error.reason})")
-    if isinstance(error, AssertionError | AttributeError) and "NoneType" in str(error):  # only search may be null and have keys
-        return UsageError("search.KEY is set but the run has no search; add experiment=peak, which has one")
     place = _place(error)
     for cause in _chain(error):
         if isinstance(cause, MissingConfigException) and cause.missing_cfg_file:

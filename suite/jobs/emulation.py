@@ -52,8 +52,9 @@ def slice_products(mantissa_bits: int) -> int:
 # it is planned; how many it took is read back.
 EMULATIONS = {"bf16x9": Emulation("fp32", "bf16", 9), "int8": Emulation("fp64", "int8", slice_products(FP64_BITS))}
 # In the description of a kernel: the bits that it kept; the unit that multiplied, where it is not the format's; the bytes that
-# it is known to move, where they are more than each operand once.
-RETAINED_BITS, EXECUTED_PIPE, TRAFFIC_BYTES = "retained_mantissa_bits", "executed_pipe", "traffic_bytes"
+# it writes within a launch and reads again, or all that it is known to move, where they are more than each operand once.
+RETAINED_BITS, EXECUTED_PIPE = "retained_mantissa_bits", "executed_pipe"
+PASSING_BYTES, TRAFFIC_BYTES = "passing_bytes", "traffic_bytes"
 
 SLICES = slices(MANTISSA_BITS)
 BF16X9_WORKSPACE_BYTES = 32 * MIB  # what torch gives cuBLAS on the devices that have the mode
@@ -76,16 +77,24 @@ def workspace_bytes(name: str, m: int, n: int, k: int) -> int:
 
 def as_executed(work: Work, description: Mapping[str, Any]) -> Work:
     """The work as a kernel says that it did it: on another unit, with as many products as it took, with all it moved."""
-    pipe, traffic_bytes = description.get(EXECUTED_PIPE), description.get(TRAFFIC_BYTES)
+    pipe, moved_bytes = description.get(EXECUTED_PIPE), traffic_bytes(work.compulsory_bytes, description)
     if isinstance(pipe, str) and is_pipe(pipe):
         work = replace(work, pipe=pipe)
-    if type(traffic_bytes) is int and traffic_bytes > work.compulsory_bytes:
-        work = replace(work, traffic_bytes=traffic_bytes)
+    if moved_bytes is not None:
+        work = replace(work, traffic_bytes=moved_bytes)
     bits = description.get(RETAINED_BITS)
     planned = EMULATIONS["int8"]
     if work.pipe != planned.pipe or type(bits) is not int or bits <= 0:
         return work
     return replace(work, pipe=planned._replace(products=slice_products(bits)).pipe)
+
+
+def traffic_bytes(compulsory_bytes: int, description: Mapping[str, Any]) -> int | None:
+    """What a kernel says that it moves; ``None`` where that is not more than each operand once."""
+    passing, moved = description.get(PASSING_BYTES), description.get(TRAFFIC_BYTES)
+    if type(passing) is int:
+        moved = compulsory_bytes + 2 * passing
+    return moved if type(moved) is int and moved > compulsory_bytes else None
 
 
 def _padded(size: int, multiple: int) -> int:

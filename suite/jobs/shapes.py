@@ -20,6 +20,11 @@ class Shape(NamedTuple):
     n: int
     k: int
 
+    @property
+    def flops(self) -> float:
+        """Operations of the product: a multiplication and an addition for each of m n k."""
+        return 2.0 * self.m * self.n * self.k
+
 
 MODEL_PROJECTIONS: dict[str, tuple[tuple[int, int], ...]] = {
     "llama-3-8b": ((4096, 6144), (4096, 4096), (4096, 28672), (14336, 4096), (4096, 128256)),

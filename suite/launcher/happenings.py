@@ -27,7 +27,7 @@ class WorkerLog(NamedTuple):
 class SearchTold(NamedTuple):
     """A search came to its next round, or past the last; ``state`` (JSON) is what going on with it needs, kept as ``key``.
 
-    ``passed_s`` is what was predicted for looking, once that is over.
+    ``passed_s`` is what looking was predicted to take, told once it is over.
     """
 
     round: SearchRound | None

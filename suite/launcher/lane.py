@@ -51,8 +51,8 @@ class Lane:
                     break
                 self._measure(company, rounds, seed_of, until)
             for quest in quests:
-                if quest.place in self.seats and not self._over(until):
-                    quest.run(self._desk(quest.place, seed_of, until))
+                if quest.slot in self.seats and not self._over(until):
+                    quest.run(self._desk(quest.slot, seed_of, until))
             if not self._stopping.is_set():
                 self.close()
         except BaseException as raised:

@@ -6,11 +6,12 @@ import secrets
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from suite.launcher import reaper
 from suite.launcher.death import Death
@@ -79,7 +80,8 @@ class Launcher:
         """
         try:
             for wave in self._waves:
-                self._threads = [self._thread(lane, (cases, self._rounds, seed_of, until, quests)) for lane in wave]
+                errands = [partial(lane.run, cases, self._rounds, seed_of, until, quests) for lane in wave]
+                self._threads = [self._thread(errand) for errand in errands]
                 yield from self._until_wave_ended(len(wave))
                 if self._stopping.is_set():
                     return
@@ -97,9 +99,10 @@ class Launcher:
     def _lane(self, seats: Mapping[int, Seat], slots: Sequence[DeviceSlot]) -> Lane:
         return Lane({slot.slot: seats[slot.slot] for slot in slots}, self._tell, self._stopping)
 
-    def _thread(self, lane: Lane, errand: tuple[Any, ...]) -> threading.Thread:
+    @staticmethod
+    def _thread(errand: Callable[[], None]) -> threading.Thread:
         # Workers that a lane starts anew die with this thread (PR_SET_PDEATHSIG counts threads), which outlives them.
-        thread = threading.Thread(target=lane.run, args=errand, daemon=True)
+        thread = threading.Thread(target=errand, daemon=True)
         thread.start()
         return thread
 

@@ -25,7 +25,7 @@ class Quest(Protocol):
     """Runs after the cases of its slot, in the same worker."""
 
     @property
-    def place(self) -> int:
+    def slot(self) -> int:
         """The slot it is for."""
         ...
 

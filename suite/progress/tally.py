@@ -4,7 +4,7 @@ import time
 from collections import Counter
 
 from suite.events import CaseFinished, Event, PhaseStarted, SearchRound, SweepFinished, SweepStarted, WorkerRestarted
-from suite.report.words import duration, percent
+from suite.report.words import duration, percent, rate_unit, si
 from suite.rows import ResultRow
 from suite.show.results import remark
 
@@ -25,8 +25,9 @@ def result_words(row: ResultRow) -> str:
 def search_words(event: SearchRound) -> str:
     """``search gemm bf16 library: round 2 of 5, 22 candidates; ahead 8192x11264x6144, about 701 TFLOP/s (unverified)``."""
     doing = f"round {event.number} of {event.of}, {event.contenders} candidates" if event.number else "making candidates ready"
-    ahead = f"; ahead {event.ahead}, about {event.about_flop_s / 1e12:.4g} TFLOP/s (unverified)" if event.ahead else ""
-    return f"search {event.subject}: {doing}{ahead}"
+    known = event.about_flop_s is not None
+    about = f", about {si(event.about_flop_s, rate_unit(event.format))} (unverified)" if known else ""
+    return f"search {event.subject}: {doing}{f'; ahead {event.ahead}{about}' if event.ahead else ''}"
 
 
 def _fraction(row: ResultRow) -> tuple[float | None, str]:

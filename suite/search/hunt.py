@@ -28,7 +28,7 @@ KEPT = 3  # one in so many goes on to the next round
 LAST_ROUND = 6  # candidates of the last one
 GROWTH = 2.0  # a round's time over that of the one before
 BURST_FIELD = 8
-HEAT_SHARE = 0.06  # preparing leaves a device cool: the first looks of the first round would read up to a sixth faster
+HEAT_SHARE = 0.06  # preparing leaves a device cool: the first looks of the first round would read too fast
 FIRST_S = 1e-3  # the look that tells how long a launch takes
 LEAST_LOOK_S = 1e-4
 LONGEST_LOOK_S = 5.0  # a look is one request: while it is under way nobody can stop the search, and its deadline runs
@@ -53,13 +53,13 @@ class Contender:
     """A candidate that was looked at: its standing in each round, and why it fell out, if it did.
 
     A standing is ln(rate) over the middle of a round's.  ``about_flop_s``, of the latest look, is for people who wait and is
-    kept nowhere.
+    kept nowhere: a hunt that goes on knows none before it looks again.
     """
 
     shape: Shape
     standings: dict[str, tuple[float, float]] = field(default_factory=dict)  # by round: weight in seconds, standing
     fallen: str = ""
-    about_flop_s: float = 0.0
+    about_flop_s: float | None = None
 
     @property
     def rounds(self) -> int:
@@ -81,7 +81,7 @@ class Contender:
         return cls(Shape(*map(int, data["shape"])), standings, str(data["fallen"]))
 
 
-BURST = "burst"
+READY, BURST = "ready", "burst"
 
 
 @dataclass
@@ -105,6 +105,11 @@ class Standings:
         ranked = self.ranking
         stood = [each for each in ranked if BURST in each.standings and not each.fallen]
         return sorted(stood, key=lambda each: -each.standings[BURST][1]) + [each for each in ranked if each not in stood]
+
+    def are_final(self, burst: bool) -> bool:
+        """Whether every round is over; ``burst`` says that looks from idle are among them."""
+        rounds = map(str, range(len(round_sizes(len(self.contenders)))))
+        return {READY, *rounds, *[BURST] * burst} <= set(self.done)
 
     def to_json(self) -> dict[str, Any]:
         return {"done": self.done, "spent_s": self.spent_s, "contenders": [each.to_json() for each in self.contenders]}
@@ -163,8 +168,8 @@ class Hunt:
         """Carry out every stage that is not done; ends early, between two looks, once it is ``over``."""
         self._began_s = self._clock() - self.standings.spent_s
         if not self.standings.done:
-            self._stage("ready", 0, 0, self._ready)
-        rounds = ladder(len(self.standings.contenders))
+            self._stage(READY, 0, 0, self._ready)
+        rounds = round_sizes(len(self.standings.contenders))
         for index, count in enumerate(rounds):
             self._stage(str(index), index + 1, count, partial(self._round, index, count, self._ends_s(rounds, index)))
         if self._allowance.window_s:
@@ -175,7 +180,7 @@ class Hunt:
     def _stage(self, name: str, number: int, count: int, act: Callable[[], None]) -> None:
         if name in self.standings.done or self._over():
             return
-        stages = len(ladder(len(self.standings.contenders) or MOST_CANDIDATES)) + bool(self._allowance.window_s)
+        stages = len(round_sizes(len(self.standings.contenders) or MOST_CANDIDATES)) + bool(self._allowance.window_s)
         self._tell(Stage(number, stages, count, name), self.standings)
         act()
         if not self._over():  # what is half done is done again
@@ -252,7 +257,7 @@ class Hunt:
     def _stand(self, name: str, contenders: Sequence[Contender], turns: Sequence[dict[Shape, float]], weight_s: float) -> None:
         """Give everyone of a round its standing: the mean over its turns, over the middle of all."""
         rates = {
-            each.shape: math.fsum(math.log(_flops(each.shape) / turn[each.shape]) for turn in turns) / len(turns)
+            each.shape: math.fsum(math.log(each.shape.flops / turn[each.shape]) for turn in turns) / len(turns)
             for each in contenders
             if not each.fallen and all(each.shape in turn for turn in turns)
         }
@@ -273,10 +278,10 @@ class Hunt:
         worked_s = math.fsum(glimpse.durations_ns) * NS
         self._overhead_s = max(0.0, self._clock() - began_s - worked_s - idle_s)
         launch_s = median(glimpse.durations_ns[len(glimpse.durations_ns) // LEAD_IN :]) * NS / glimpse.launches
-        contender.about_flop_s = _flops(contender.shape) / max(launch_s, NS)
+        contender.about_flop_s = contender.shape.flops / max(launch_s, NS)
         most_flop_s = self._allowance.most_flop_s
         if most_flop_s and contender.about_flop_s > PHYSICAL_MARGIN * most_flop_s:
-            contender.fallen = f"faster than the device can be: {contender.about_flop_s:.4g} of {most_flop_s:.4g} operations/s"
+            contender.fallen = f"faster than the device can be, which is {most_flop_s:.4g} operations/s by its sheet"
             return None
         return launch_s
 
@@ -297,13 +302,9 @@ class Hunt:
         return self._clock() - self._began_s
 
 
-def ladder(count: int) -> list[int]:
+def round_sizes(count: int) -> list[int]:
     """How many candidates each round has: a third goes on, down to those of the last round."""
     rounds = [count]
     while rounds[-1] > LAST_ROUND:
         rounds.append(max(LAST_ROUND, math.ceil(rounds[-1] / KEPT)))
     return rounds
-
-
-def _flops(shape: Shape) -> float:
-    return 2.0 * shape.m * shape.n * shape.k

@@ -4,6 +4,9 @@ quantisation   an output is cut into tiles and tiles go to the units in waves: w
 prologue       a tile waits for its first operands and stores its results: a short K hides less of it
 launch         a launch takes its time however little it does
 power          bytes cost energy that operations then lack: what is read again from memory counts, what a cache holds does not
+
+What is known of the device comes from its sheet (``Machine``); every constant below is assumed, not measured.  A wrong one
+costs places in the order, and no result depends on it.
 """
 
 from dataclasses import dataclass
@@ -21,8 +24,7 @@ PROLOGUE_K = 256  # of K: what filling a pipeline of several stages and storing 
 LAUNCH_S = 3e-6
 UNKNOWN_FLOP_S = 20e12
 UNKNOWN_LLC_BYTES = 32 * 2**20
-# Moving a byte from memory takes about as much energy as 40 operations on bf16: 40 pJ beside 1 pJ (700 W at 0.7 PFLOP/s).
-FLOPS_PER_BYTE_BY_ENERGY = 40.0
+FLOPS_PER_BYTE_BY_ENERGY = 40.0  # operations that take the energy of moving one byte from memory
 
 
 @dataclass(frozen=True)

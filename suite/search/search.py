@@ -1,21 +1,19 @@
 """A search on its device: the hunt, then its best measured like any other case, on data that no look has seen."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from suite.case import Regime
-from suite.errors import UsageError
 from suite.events import SearchRound
 from suite.jobs.shapes import Shape
 from suite.launcher.happenings import CaseEnded, SearchEnded, SearchTold
 from suite.launcher.quest import Desk
 from suite.outcome import Outcome
-from suite.planned import DeviceSlot, PlannedCase
+from suite.planned import PlannedCase
+from suite.search.expected import hunting_s
 from suite.search.hunt import Allowance, Contender, Hunt, Stage, Standings
 from suite.search.looker import Looker
-from suite.search.subject import Subject, shape_text, subjects
-from suite.settings import RunConfig
+from suite.search.subject import Subject, shape_text
 
 SPARE = 6  # more of the ranking are measured where none of the first came out right
 
@@ -26,36 +24,47 @@ class Search:
     """See ``suite.launcher.quest.Quest``.
 
     ``state`` and ``outcomes`` are what an earlier part of the run has left: how far the hunt came, and how cases ended.
+    ``hunting_s`` is what looking is predicted to take yet, 0 where the hunt was over.
     """
 
     def __init__(self, subject: Subject, state: Mapping[str, Any] | None = None, outcomes: Outcomes | None = None) -> None:
         self.subject = subject
         self._standings = Standings.from_json(state) if state else Standings()
         self._outcomes = dict(outcomes or {})
+        self._allowance = allowance(subject)
+        self.hunting_s = 0.0 if self._is_hunted else hunting_s(subject)
 
     @property
-    def place(self) -> int:
+    def slot(self) -> int:
         return self.subject.slot.slot
 
     def run(self, desk: Desk) -> None:
-        """Hunt, then measure the finalists of each load."""
-        hunt = Hunt(
-            self.subject.candidates(),
-            Looker(desk.seat, self.subject, desk.over),
-            allowance(self.subject),
-            lambda stage, standings: desk.tell(self._told(stage, standings)),
-            desk.over,
-            self._standings,
-        )
-        hunt.run()
-        if not desk.over():
-            desk.tell(SearchTold(None, self.place, self.subject.key, self._standings.to_json(), hunting_s(self.subject)))
+        """Hunt unless that is done, then measure the finalists of each load."""
+        if not self._is_hunted:
+            self._hunt(desk)
         measured = 0
         for regime in self.subject.regimes:
             ranking = self._standings.burst_ranking if regime.load == "burst" else self._standings.ranking
             measured += self._measure(desk, self._in_order(ranking), regime)
         if not desk.over():
             desk.tell(SearchEnded(self.subject.key, measured))
+
+    @property
+    def _is_hunted(self) -> bool:
+        return self._standings.are_final(burst=bool(self._allowance.window_s))
+
+    def _hunt(self, desk: Desk) -> None:
+        hunt = Hunt(
+            self.subject.candidates(),
+            Looker(desk.seat, self.subject, desk.over),
+            self._allowance,
+            lambda stage, standings: desk.tell(self._told(stage, standings)),
+            desk.over,
+            self._standings,
+        )
+        hunt.run()
+        if not desk.over():
+            desk.tell(SearchTold(None, self.slot, self.subject.key, self._standings.to_json(), self.hunting_s))
 
     def _in_order(self, ranking: Sequence[Contender]) -> Iterator[Shape]:
         """Where fewer could be looked at than are to be measured, candidates that were not; what fell out comes last."""
@@ -96,15 +105,16 @@ class Search:
         stood = [each for each in standings.ranking if not each.fallen]
         ahead = stood[0] if stood and stood[0].rounds else None
         event = SearchRound(
-            slot=self.place,
+            slot=self.slot,
             subject=self.subject.name,
+            format=self.subject.example.case.workload.format,
             number=stage.number,
             of=stage.of,
             contenders=stage.contenders,
             ahead=shape_text(ahead.shape) if ahead else "",
-            about_flop_s=ahead.about_flop_s if ahead else 0.0,
+            about_flop_s=ahead.about_flop_s if ahead else None,
         )
-        return SearchTold(event, self.place, self.subject.key, standings.to_json())
+        return SearchTold(event, self.slot, self.subject.key, standings.to_json())
 
 
 def allowance(subject: Subject) -> Allowance:
@@ -117,40 +127,3 @@ def allowance(subject: Subject) -> Allowance:
         idle_s=measure.burst_idle_s,
         most_flop_s=subject.most_flop_s,
     )
-
-
-def hunting_s(subject: Subject) -> float:
-    """Predicted seconds of looking."""
-    return subject.settings.budget_s + subject.settings.warm_up_s
-
-
-def expected(subject: Subject) -> list[PlannedCase]:
-    """Stand-ins for the cases that will be measured, as long as one that is looked at early; looking is the first one's."""
-    shapes = list(islice(subject.candidates(), subject.settings.finalists))
-    like = [subject.planned(shapes[-1], regime) for regime in subject.regimes for _ in shapes]
-    return [like[0]._replace(predicted_s=like[0].predicted_s + hunting_s(subject)), *like[1:]]
-
-
-def searches(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[Subject, ...]:
-    """What a run searches for; nothing where it has no search.  ``UsageError`` where no shape fits in a device's memory."""
-    found = tuple(subjects(config, slots)) if config.search is not None else ()
-    for subject in found:
-        if next(subject.candidates(), None) is None:
-            raise UsageError(
-                f"no shape of search.step={subject.settings.step} fits in the memory of {subject.slot.backend} device "
-                f"{subject.slot.slot}; take a smaller step, or drop the format {subject.example.case.workload.format_label}"
-            )
-    return found
-
-
-def still_sought(
-    config: RunConfig, slots: Sequence[DeviceSlot], cases: Sequence[PlannedCase], done: Collection[tuple[int, str]]
-) -> list[PlannedCase]:
-    """Stand-ins for what the searches have yet to measure: the results that are there of no planned case are theirs."""
-    planned = {(each.slot, each.case.key) for each in cases}
-    return sought(config, slots)[len(set(done) - planned) :] if config.search is not None else []
-
-
-def sought(config: RunConfig, slots: Sequence[DeviceSlot]) -> list[PlannedCase]:
-    """Stand-ins for the cases of every search."""
-    return [planned for subject in searches(config, slots) for planned in expected(subject)]

@@ -43,7 +43,7 @@ def space(settings: SearchSettings, machine: Machine, element_bytes: tuple[float
     The step is halved until there are enough: a device that only small shapes suit would have none to choose from.
     """
     step = settings.step
-    shapes = _grid(settings, step)
+    shapes = _grid(settings, step, most_flops)
     while np.count_nonzero(flops(shapes) <= most_flops) < ENOUGH and step // 2 >= FINEST_STEP:
         step //= 2
         shapes = _grid(settings, step, most_flops)
@@ -59,7 +59,7 @@ def candidates(found: Space, first: Sequence[Shape], seed: int) -> Iterator[Shap
     turns = _strata_in_turns(found, draw)
     order = chain.from_iterable(zip_longest(ranked, *[turns] * STRATA_TURNS))
     shapes = (Shape(*map(int, found.shapes[index])) for index in order if index is not None)
-    short = (shape for shape in first if 2.0 * shape.m * shape.n * shape.k <= found.most_flops)
+    short = (shape for shape in first if shape.flops <= found.most_flops)
     seen: set[Shape] = set()
     for shape in chain(short, shapes):
         if shape not in seen:
@@ -67,7 +67,7 @@ def candidates(found: Space, first: Sequence[Shape], seed: int) -> Iterator[Shap
             yield shape
 
 
-def _grid(settings: SearchSettings, step: int, most_flops: float = np.inf) -> Shapes:
+def _grid(settings: SearchSettings, step: int, most_flops: float) -> Shapes:
     """Multiples of ``step``; axes end where the other two at their least would ask for too much."""
     longest = most_flops / (2.0 * step * step)
     axes = [np.arange(step, int(min(size, max(longest, step))) + 1, step) for size in (settings.m, settings.n, settings.k)]

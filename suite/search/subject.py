@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.case import Items, Regime
 from suite.jobs.gemm import GemmSettings
@@ -20,6 +22,17 @@ if TYPE_CHECKING:  # a plan without a search loads no numpy
 
 SIZES = ("m", "n", "k")
 LONGEST_SHARE = 0.002  # of the budget: what one launch may take at the device's peak
+
+
+class Outline(NamedTuple):
+    """What a plan tells of a search: how many ``shapes`` its grid has, the grid's ``step``, and a stand-in for each finalist.
+
+    A stand-in is as long as a case that is looked at early; there are none where no shape fits in the device's memory.
+    """
+
+    shapes: int
+    step: int
+    stand_ins: tuple[PlannedCase, ...]
 
 
 @dataclass(frozen=True)
@@ -86,14 +99,25 @@ class Subject:
         return space(self.settings, self._machine(limits, peak_flop_s), self._element_bytes(), longest_s * peak_flop_s)
 
     def candidates(self) -> Iterator[Shape]:
-        """What to look at, in order; the shapes that the job names first."""
-        from suite.search.space import candidates
+        """What to look at, in order; the shapes that the job names first.  No grid is made before the first is asked for."""
+        yield from self._candidates(self.space())
 
-        return (shape for shape in candidates(self.space(), _given(self.config), self.config.seed) if self.fits(shape))
+    @cached_property
+    def outline(self) -> Outline:
+        """Made once and without the grid, whose arrays are not for keeping."""
+        space = self.space()
+        first = list(islice(self._candidates(space), self.settings.finalists))
+        like = [self.planned(first[-1], regime) for regime in self.regimes] if first else []
+        return Outline(len(space.shapes), space.step, tuple(each for each in like for _ in first))
 
     def fits(self, shape: Shape) -> bool:
         """Whether the device has the memory to measure a shape in every regime."""
         return all(self.planned(shape, regime).verdict is None for regime in self.regimes)
+
+    def _candidates(self, space: "Space") -> Iterator[Shape]:
+        from suite.search.space import candidates
+
+        return (shape for shape in candidates(space, _given(self.config), self.config.seed) if self.fits(shape))
 
     def _machine(self, limits: Ceilings | None, peak_flop_s: float) -> "Machine":
         from suite.search.model import Machine

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from suite.backend import Fact
-from suite.jobs.emulation import TRAFFIC_BYTES
+from suite.jobs.emulation import traffic_bytes
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
@@ -129,8 +129,8 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
 
 def _traffic(row: ResultRow, measured: Measurement) -> dict[str, str]:
     """What the kernel is known to move, where that is more than each operand once."""
-    moved = measured.description.get(TRAFFIC_BYTES)
-    if type(moved) is not int or not row.compulsory_bytes:
+    moved = traffic_bytes(row.compulsory_bytes, measured.description) if row.compulsory_bytes else None
+    if moved is None:
         return {}
     return {"traffic": f"{si(moved, 'B')}, {moved / row.compulsory_bytes:.3g}x the compulsory bytes"}
 

@@ -156,9 +156,14 @@ class RunWriter:
         except zlib.error:
             return None
 
-    def finish(self, status: str, reason: str = "") -> None:
-        """End the run as ``complete``, ``interrupted`` or ``failed`` and give up the right to write it."""
-        values = {"status": status, "reason": reason, "finished_at": datetime.now(UTC)}
+    def finish(self, status: str, reason: str = "", planned: int | None = None) -> None:
+        """End the run as ``complete``, ``interrupted`` or ``failed`` and give up the right to write it.
+
+        ``planned`` replaces the number of cases that it was started with, where only measuring could tell how many they are.
+        """
+        values: dict[str, Any] = {"status": status, "reason": reason, "finished_at": datetime.now(UTC)}
+        if planned is not None:
+            values["planned"] = planned
         try:
             with self._session.transaction() as connection:
                 connection.execute(update(_RUN).where(_RUN.c.id == self._run_id).values(values))

@@ -17,9 +17,10 @@ from backends.torch.gemm.sizes import Sizes
 from backends.torch.kernel import TorchKernel
 from backends.torch.quantise.formats import every_format
 from backends.torch.quantise.quantised import Quantised
-from backends.torch.target import cuda_target
+from backends.torch.target import cpu_target, cuda_target
 from suite.case import Case
 from suite.hardware.spec import is_pipe
+from suite.jobs.emulation import as_executed
 from suite.jobs.gemm.formats import FORMATS, variant_of
 from tests.backends.cases import any_cpu, fresh_verdict, gemm_case, run_all, verdict
 from tests.backends.ladder import JOB, PLAIN, ladder, title
@@ -224,8 +225,10 @@ def test_the_description_says_what_ran(case: Case) -> None:
     if "executed_pipe" in described:
         assert is_pipe(described["executed_pipe"])
         assert kernel.execution == "emulated"
-    if "traffic_bytes" in described:
-        assert described["traffic_bytes"] > JOB.work(case.workload).compulsory_bytes
+    work = JOB.work(case.workload)
+    moved = as_executed(work, described).traffic_bytes
+    assert moved == (work.compulsory_bytes + 2 * described["passing_bytes"] if "passing_bytes" in described else None)
+    assert ("passing_bytes" in described) is (described["call"] != "torch._int_mm")
 
 
 def errors(case: Case) -> float:
@@ -330,29 +333,49 @@ HOPPER = {
     "fp8_e4m3-block": ("torch._scaled_mm_v2", None),
     "fp8_e5m2-tensor": ("torch._scaled_mm", None),
     "fp8_e5m2-row": ("torch._scaled_mm", None),
-    "w8a16": ("torch._weight_int8pack_mm", "fp32"),
-    "w4a16": ("torch._weight_int4pack_mm", None),
-    "w4a16-shifted": ("torch._weight_int4pack_mm", None),
+    "w8a16": ("torch._weight_int8pack_mm, then a copy", "fp32"),
+    "w4a16": ("torch._weight_int4pack_mm, then a copy", None),
+    "w4a16-shifted": ("torch._weight_int4pack_mm, then a copy", None),
 }
 BLACKWELL = {
     **{name: ran for name, ran in HOPPER.items() if name != "fp8_e4m3-block"},
     **dict.fromkeys(("mxfp8_e4m3", "mxfp4", "nvfp4"), ("torch._scaled_mm_v2", None)),
 }
+BLACKWELL_OF_DESKTOPS = {name: ran for name, ran in BLACKWELL.items() if name != "mxfp4"}
 AMPERE = {name: ran for name, ran in HOPPER.items() if not name.startswith("fp8")}
+TURING = {name: ran for name, ran in AMPERE.items() if name.startswith("int8")}
 
 
 @pytest.mark.parametrize(
-    ("capability", "ran"), [((9, 0), HOPPER), ((10, 0), BLACKWELL), ((8, 0), AMPERE)], ids=["sm_90", "sm_100", "sm_80"]
+    ("capability", "ran", "wide"),
+    [
+        pytest.param((12, 0), BLACKWELL_OF_DESKTOPS, "bf16", id="sm_120"),
+        pytest.param((10, 0), BLACKWELL, "bf16", id="sm_100"),
+        pytest.param((9, 0), HOPPER, "bf16", id="sm_90"),
+        pytest.param((8, 0), AMPERE, "bf16", id="sm_80"),
+        pytest.param((7, 5), TURING, "fp32", id="sm_75"),
+    ],
 )
 @every_case
 def test_what_no_library_takes_is_converted_to_bf16_and_says_why(
-    case: Case, capability: tuple[int, int], ran: dict[str, tuple[str, str | None]]
+    case: Case, capability: tuple[int, int], ran: dict[str, tuple[str, str | None]], wide: str
 ) -> None:
     way = way_of(case.workload, cuda_target(0, capability))
-    expected = ran.get(title(case), ("torch.mm on bf16 copies", "bf16"))
+    expected = ran.get(title(case), ("torch.mm on bf16 copies", wide))
     assert (way.call, way.pipe) == expected
     assert bool(way.emulation) is (way.pipe is not None)
-    if way.pipe == "bf16":
+    if title(case) not in ran:
         assert way.emulation.startswith("operands converted to bf16, then a bf16 matmul: ")
         assert len(way.emulation) > 60
+        assert way.emulation.endswith("; bf16 computed in fp32 by the library: compute capability 7.5 is below 8.0") is (
+            wide == "fp32"
+        )
         assert "\n" not in way.emulation
+
+
+@pytest.mark.parametrize(("isa", "pipe"), [((), "fp32"), (("avx512_bf16",), "bf16")], ids=["without bf16", "with bf16"])
+@pytest.mark.parametrize("name", ["fp8_e4m3-tensor", "fp8_e4m3-row", "mxfp4", "mxfp4a16"])
+def test_a_cpu_multiplies_bf16_copies_on_the_unit_that_it_has(name: str, isa: tuple[str, ...], pipe: str) -> None:
+    way = way_of(next(case for case in CASES if title(case) == name).workload, cpu_target(isa))
+    assert way.pipe == pipe
+    assert ("; bf16 converted to fp32 inside the library" in way.emulation) is (pipe == "fp32")

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from backends.torch import jobs
-from backends.torch.gemm import integers
+from backends.torch.gemm import integers, weight_only
 from backends.torch.gemm.library import way_of
 from backends.torch.gemm.sizes import Sizes
 from backends.torch.quantise.elements import E2M1, decode
@@ -20,6 +20,8 @@ from backends.torch.quantise.packing import unpack
 from backends.torch.quantise.swizzle import unswizzle
 from backends.torch.target import Target, cuda_target
 from suite.case import Case
+from suite.jobs.emulation import as_executed
+from suite.jobs.gemm import GemmJob
 from tests.backends.cases import fresh_verdict, gemm_case
 from tests.backends.ladder import ladder, title
 from tests.backends.preserving import preserved
@@ -179,13 +181,46 @@ def test_packed_weights_are_those_that_are_stored(monkeypatch: pytest.MonkeyPatc
         ("fp8_e4m3-block", (17, 48, 256), "m that are multiples of 4, not m=17; pad to m=20"),
         ("int8-row", (16, 48, 256), "more than 16 rows, not m=16; pad to m=17"),
         ("int8-tensor", (32, 33, 256), "n and k that are multiples of 8, not n=33"),
-        ("w4a16", (32, 44, 256), "n that are multiples of 8, not n=44; pad to n=48"),
+        ("w4a16", (32, 44, 256), "_weight_int4pack_mm takes n that are multiples of 8, not n=44; pad to n=48"),
+        ("w8a16", (32, 2**21, 1024), "matrices of up to 2147483647 numbers, not n k = 2147483648; take a smaller shape, or"),
+        ("w8a16", (2**16, 2**15, 128), "not m n = 2147483648"),
     ],
 )
 def test_what_a_call_refuses_is_said_with_what_it_takes(name: str, shape: tuple[int, int, int], words: str) -> None:
     reason = jobs.reason(case_of(name, *shape), cuda_target(0, (9, 0)))
     assert reason is not None
     assert words in reason
+
+
+def test_w8a16_takes_as_many_numbers_as_32_bits_count() -> None:
+    assert jobs.reason(case_of("w8a16", 32, 2**21 - 128, 1024), cuda_target(0, (9, 0))) is None
+
+
+def test_rows_of_numbers_that_share_a_byte_are_whole_units_of_16_bytes() -> None:
+    """Of mxfp4 they are so by its blocks of 32; nvfp4 has blocks of 16."""
+    blackwell = cuda_target(0, (10, 0))
+    refused = jobs.reason(gemm_case("nvfp4", 32, 48, 80, backend="cuda"), blackwell)
+    assert refused == "torch._scaled_mm_v2 with two numbers a byte takes k that are multiples of 32, not k=80; pad to k=96"
+    assert jobs.reason(gemm_case("nvfp4", 32, 48, 96, backend="cuda"), blackwell) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "capability", "library"),
+    [
+        ("fp8_e4m3-tensor", (8, 9), "cuBLASLt"),
+        ("fp8_e5m2-tensor", (10, 0), "cuBLASLt"),
+        ("fp8_e4m3-row", (8, 9), "torch's CUTLASS kernel"),
+        ("fp8_e4m3-row", (9, 0), "cuBLASLt or torch's CUTLASS kernel"),
+        ("fp8_e5m2-row", (10, 0), "torch's CUTLASS kernel"),
+        ("fp8_e4m3-row", (12, 0), "torch's CUTLASS kernel"),
+        ("fp8_e4m3-block", (9, 0), "cuBLASLt"),
+        ("mxfp8_e4m3", (10, 0), "cuBLASLt"),
+        ("mxfp4", (10, 3), "MSLK"),
+        ("nvfp4", (10, 0), "cuBLASLt"),
+    ],
+)
+def test_the_library_is_the_one_that_torch_takes_there(name: str, capability: tuple[int, int], library: str) -> None:
+    assert way_of(case_of(name).workload, cuda_target(0, capability)).library == library
 
 
 def test_what_is_converted_takes_every_size_on_every_device() -> None:
@@ -203,6 +238,31 @@ def test_torch_without_the_call_has_blocks_converted(monkeypatch: pytest.MonkeyP
 
 def test_int8_sums_pass_through_memory_twice() -> None:
     assert integers.scaled("cuda").passing_bytes(Sizes(10, 20, 30, "nt")) == 10 * 20 * 8
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "passing_bytes"),
+    [
+        ("w4a16", "cpu", 2 * 10 * 20),
+        ("w4a16", "cuda", 2 * 10 * 20),
+        ("w8a16", "cpu", 2 * 10 * 20),
+        ("w8a16", "cuda", 4 * 10 * 30 + 6 * 10 * 20),
+    ],
+)
+def test_what_a_kernel_for_weights_returns_is_copied_and_counted(name: str, kind: str, passing_bytes: int) -> None:
+    way = weight_only.way(name, kind)
+    assert way.call.endswith(", then a copy")
+    assert way.passing_bytes(Sizes(10, 20, 30, "nt")) == passing_bytes
+
+
+def test_bytes_that_pass_are_in_the_traffic_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "_convert_weight_to_int4pack", pack)
+    monkeypatch.setattr(torch, "_weight_int4pack_mm", int4_mm)
+    for name, passing_bytes in (("w4a16", 2 * M * N), ("w8a16", 4 * M * K + 6 * M * N)):
+        case = case_of(name)
+        work = GemmJob().work(case.workload)
+        executed = as_executed(work, jobs.prepare(case, on_host((9, 0)), 1, seed=3).describe())
+        assert executed.traffic_bytes == work.compulsory_bytes + 2 * passing_bytes
 
 
 def test_fp8_that_a_device_lacks_is_converted_too() -> None:

@@ -132,12 +132,14 @@ def test_a_device_that_cannot_be_opened_leaves_no_store_and_is_asked_for_anew(
         pass  # the lock was let go
 
 
-def test_planning_without_a_store_loads_no_database(tmp_path: Path) -> None:
-    """The empty file is none either: it is what a test of a disk leaves."""
+def test_planning_without_a_store_and_a_search_loads_no_database_no_launcher_and_no_search(tmp_path: Path) -> None:
+    """The empty file is none either: it is what a test of a disk leaves.  A probe uses the reaper."""
     (tmp_path / "empty.db").touch()
     code = (
         "import sys; from suite.cli import main; main(sys.argv[1:]); "
-        "print([name for name in ('sqlalchemy', 'numpy', 'rich') if name in sys.modules], file=sys.stderr)"
+        "rooms = ('suite.launcher.', 'suite.search.'); used = ('suite.launcher.reaper', 'suite.search.settings'); "
+        "print([name for name in sys.modules if name in ('sqlalchemy', 'numpy', 'rich')"
+        " or name.startswith(rooms) and name not in used], file=sys.stderr)"
     )
     words = [sys.executable, "-c", code, "plan", *FAKE, "store.url=empty.db"]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stderr == "[]\n"

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from suite.case import Case, Regime, Workload, items
-from suite.events import CaseFinished, Event, PhaseStarted, SweepFinished, SweepStarted, WorkerRestarted
+from suite.events import CaseFinished, Event, PhaseStarted, SearchRound, SweepFinished, SweepStarted, WorkerRestarted
 from suite.progress import display
 from suite.progress.lines import Lines
 from suite.progress.live import Live
@@ -60,6 +60,25 @@ def test_a_log_has_one_line_for_each_thing_that_ended() -> None:
 
 def test_a_run_without_incident_ends_without_a_word() -> None:
     assert told([SweepStarted("r", 1, 0), SweepFinished("r", "complete", "")]) == ["run r: 1 cases"]
+
+
+ROUND = SearchRound(0, "gemm int8 library", "int8", 2, 5, 22, "8192x8192x4096", 1.4e15)
+
+
+@pytest.mark.parametrize(
+    ("event", "ahead"),
+    [
+        (ROUND, "; ahead 8192x8192x4096, about 1.40 POP/s (unverified)"),
+        (ROUND._replace(format="bf16", about_flop_s=7.01e14), "; ahead 8192x8192x4096, about 701 TFLOP/s (unverified)"),
+        (ROUND._replace(about_flop_s=None), "; ahead 8192x8192x4096"),  # resumed: it was ahead, and was not looked at yet
+        (ROUND._replace(ahead="", about_flop_s=None), ""),
+    ],
+)
+def test_a_round_of_a_search_tells_who_is_ahead_and_a_rate_in_its_format_s_unit_where_one_is_known(
+    event: SearchRound, ahead: str
+) -> None:
+    assert told([event]) == [f"search gemm int8 library: round 2 of 5, 22 candidates{ahead}"]
+    assert f"device 0: search gemm int8 library: round 2 of 5, 22 candidates{ahead}\n" in screen([event], width=200)
 
 
 def test_a_device_without_a_sheet_is_judged_by_what_it_was_measured_to_do() -> None:

@@ -115,12 +115,22 @@ def test_the_pipe_is_the_unit_that_multiplies_the_format(name: str, pipe: str) -
 def test_a_kernel_that_multiplies_on_another_unit_is_judged_by_that_and_by_what_it_moves() -> None:
     (workload,) = workloads("mxfp4")
     planned = JOB.work(workload)
-    executed = as_executed(planned, {"executed_pipe": "bf16", "traffic_bytes": planned.compulsory_bytes + 100})
-    assert executed == replace(planned, pipe="bf16", traffic_bytes=planned.compulsory_bytes + 100)
+    executed = replace(planned, pipe="bf16", traffic_bytes=planned.compulsory_bytes + 100)
+    assert as_executed(planned, {"executed_pipe": "bf16", "traffic_bytes": planned.compulsory_bytes + 100}) == executed
+    assert as_executed(planned, {"executed_pipe": "bf16", "passing_bytes": 50}) == executed
 
 
 @pytest.mark.parametrize(
-    "description", [{"executed_pipe": "bf61"}, {"executed_pipe": 4}, {"traffic_bytes": "many"}, {"traffic_bytes": 1}, {}]
+    "description",
+    [
+        {"executed_pipe": "bf61"},
+        {"executed_pipe": 4},
+        {"traffic_bytes": "many"},
+        {"traffic_bytes": 1},
+        {"passing_bytes": "many"},
+        {"passing_bytes": 0},
+        {},
+    ],
 )
 def test_a_description_that_names_no_unit_or_too_few_bytes_changes_nothing(description: dict[str, object]) -> None:
     planned = JOB.work(workloads("mxfp4")[0])
@@ -142,8 +152,9 @@ WIDE = 2 * (A + B)  # both operands in bf16
         ("int8", None, False, 0, 0),
         ("int8", "row", False, 8 * 64 * 96, 0),
         ("int8", "row", True, 8 * 64 * 96 + WIDE, 0),
-        ("w8a16", None, False, 4 * A + 6 * 64 * 96, 0),
-        ("w4a16", None, False, 2 * 64 * 96, 0),
+        ("mxfp4", None, False, WIDE, 0),
+        ("w8a16", None, False, 4 * A + 6 * 64 * 96, 2 * B),
+        ("w4a16", None, False, 2 * 64 * 96, 2 * B),
         ("mxfp4a16", None, False, 2 * B, 0),
     ],
 )

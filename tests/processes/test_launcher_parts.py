@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from suite.backend import DeviceInfo
 from suite.case import Regime
-from suite.estimate import Estimate
+from suite.estimate import Estimate, wall_s
 from suite.launcher import reaper
 from suite.launcher.deadlines import limit_s
 from suite.launcher.death import diagnose, oom_kill_count
@@ -165,6 +165,17 @@ def test_time_left_follows_predictions_corrected_by_what_was_taken() -> None:
     for number in (0, 1, 2):
         estimate.ended(ended(number, 10.0, 10.0))
     assert (estimate.done, estimate.remaining_s) == (6, 0.0)
+
+
+def test_what_a_slot_has_to_do_besides_its_cases_counts_until_it_has_passed() -> None:
+    slots = [slot(0, "cuda", "a", "01:00"), slot(1, "cuda", "b", "02:00")]
+    todo = [planned(slot=number)._replace(predicted_s=10.0) for number in (0, 0, 1)]
+    assert wall_s(slots, todo, {1: 15.0}) == 25.0
+    estimate = Estimate(slots, todo, total=3, besides_s={1: 15.0})
+    estimate.ended(ended(0, 10.0, 10.0))
+    assert estimate.remaining_s == pytest.approx(25.0)
+    estimate.passed(1, 15.0)
+    assert estimate.remaining_s == pytest.approx(10.0)
 
 
 def marked_sleeper(mark: str) -> subprocess.Popen[bytes]:

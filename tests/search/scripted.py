@@ -47,7 +47,7 @@ class Scripted:
             self.held.add(shape)
         self.looks.append((shape, seconds, idle_s))
         rate = self._rate(shape, seconds, idle_s) * (1 + self._noise * self._draw.gauss(0, 1))
-        launch_s = flops(shape) / (FLOP_S * rate)
+        launch_s = shape.flops / (FLOP_S * rate)
         launches = max(1, round(seconds / launch_s / SAMPLES))
         self.launches += SAMPLES * launches
         self.clock.now_s += idle_s + SAMPLES * launches * launch_s
@@ -55,10 +55,6 @@ class Scripted:
 
     def keep(self, shapes: Sequence[Shape]) -> None:
         self.held &= set(shapes)
-
-
-def flops(shape: Shape) -> float:
-    return 2.0 * shape.m * shape.n * shape.k
 
 
 def field(count: int = 64) -> list[Shape]:

@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 
 from suite.jobs.shapes import Shape
-from suite.search.hunt import BURST, BURST_FIELD, LAST_ROUND, Allowance, Hunt, Stage, Standings, ladder
-from tests.search.scripted import FLOP_S, Scripted, field, flops
+from suite.search.hunt import BURST, BURST_FIELD, LAST_ROUND, Allowance, Hunt, Stage, Standings, round_sizes
+from tests.search.scripted import FLOP_S, Scripted, field
 
 BUDGET_S = 1.0
 
@@ -127,7 +127,7 @@ def test_what_is_faster_than_the_device_can_be_falls_out() -> None:
     viewer = Scripted(lambda shape, *_: 5.0 if shape == shapes[4] else 0.8)
     ranking = hunted(viewer, shapes, most_flop_s=FLOP_S).ranking
     assert ranking[-1].shape == shapes[4]
-    assert "faster than the device can be" in ranking[-1].fallen
+    assert ranking[-1].fallen == "faster than the device can be, which is 1e+12 operations/s by its sheet"
 
 
 def test_slow_candidates_are_fewer() -> None:
@@ -174,8 +174,19 @@ def test_an_interrupted_hunt_goes_on_behind_its_last_whole_round(ends_after: int
     assert whole.ranking[0].shape == best_of(rates)
     assert len(whole.contenders) == len({each.shape for each in whole.contenders}) == 64
     assert whole.spent_s == pytest.approx(BUDGET_S, rel=0.15)
+    assert whole.are_final(burst=False)
+    assert not half.are_final(burst=False) or again.looks == []
     if kept["done"]:
         assert again.clock() < BUDGET_S
+
+
+def test_a_hunt_that_ended_before_its_looks_from_idle_is_final_only_without_them() -> None:
+    viewer = Scripted(lambda *_: 0.8)
+    half = hunted(viewer, field(8))
+    assert half.are_final(burst=False)
+    assert not half.are_final(burst=True)
+    allowed = Allowance(2 * BUDGET_S, window_s=0.005)
+    assert Hunt(field(8), viewer, allowed, clock=viewer.clock, standings=half).run().are_final(burst=True)
 
 
 def test_rounds_are_told_with_who_is_ahead() -> None:
@@ -199,7 +210,7 @@ def test_rounds_are_told_with_who_is_ahead() -> None:
 def test_any_number_of_candidates_comes_to_an_end(candidates: int) -> None:
     standings = hunted(Scripted(lambda *_: 0.8), field(candidates), window_s=0.001)
     assert len(standings.ranking) == candidates
-    assert ladder(candidates)[-1] <= LAST_ROUND
+    assert round_sizes(candidates)[-1] <= LAST_ROUND
 
 
 def test_standings_hold_no_rate() -> None:
@@ -209,4 +220,3 @@ def test_standings_hold_no_rate() -> None:
     numbers = [each for contender in kept["contenders"] for _, each in contender["standings"].values()]
     assert all(abs(each) < math.log(2) for each in numbers)
     assert set(kept["contenders"][0]) == {"shape", "standings", "fallen"}
-    assert flops(shapes[0]) > 1e6

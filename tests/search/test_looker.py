@@ -13,6 +13,7 @@ from suite.launcher.process import WorkerLost
 from suite.launcher.seat import CannotStart
 from suite.measure.look import Glimpse
 from suite.outcome import Outcome
+from suite.plan import data_seed
 from suite.planned import DeviceSlot
 from suite.protocol import Advanced, Drop, Failed, Glance, LookAt, Looked
 from suite.search.looker import Looker
@@ -81,6 +82,17 @@ def test_a_candidate_is_made_ready_once_and_looked_at_often() -> None:
         for shape in SIDES:
             assert through.look(shape, 0.01) == Glimpse((1000,), 1)
     assert seat.made_ready() == len(SIDES)
+
+
+def test_no_look_sees_the_data_that_its_shape_is_measured_on() -> None:
+    seat, searched = ScriptedSeat(), subject()
+    through = Looker(seat, searched, lambda: False)  # type: ignore[arg-type]
+    for shape in SIDES:
+        through.look(shape, 0.01)
+    looks = [request for request in seat.log if isinstance(request, LookAt)]
+    assert len(looks) == len(SIDES)
+    for look in looks:
+        assert look.seed != data_seed(searched.config.seed, look.case.workload.key)
 
 
 def test_those_that_do_not_go_on_are_freed() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from suite import cli
-from suite.plan import data_seed
-from suite.search.looker import LOOK_SEED
+from suite.search.space import Space, space
+from suite.settings import SearchSettings
 from suite.store.queries import Reader
-from tests.cli.command import CONFIGS, Said, roofbench, start
+from tests.cli.command import CONFIGS, TIME_LIMIT_S, Said, roofbench, start
 
 BEST = "2048x1024x4096"
 CALIBRATION, FINALISTS, LOADS = 5, 3, 2
@@ -24,6 +24,27 @@ QUICK = (
     "search.budget_s=0.5", "search.warm_up_s=0", "measure.steady_window_s=0.002", "measure.steady_timeout_s=0.01",
     "measure.min_time_s=0.001", "measure.max_time_s=0.01", "measure.burst_first_idle_s=0", "measure.burst_idle_s=0",
 )  # fmt: skip
+# Nine candidates, eight of a grid and the best, whatever the host's pace: 10 looks make them ready, 18 are round 1, 12 round 2.
+# A launch is so long that a look takes few samples.
+NINE = (
+    "search.step=64", "search.m=128", "search.n=128", "search.k=128", "search.budget_s=600",
+    "++backends.fake.options.launch_s=0.01",
+)  # fmt: skip
+
+
+def stopped(folder: Path, sign: signal.Signals, words: str, **let_through: int) -> tuple[int, str, str]:
+    """A run of nine candidates that does not go on behind so many looks or finalists, ended once it says ``words``."""
+    gate = (f"++backends.fake.options.gate={folder / 'gate'}",)
+    only = [f"++backends.fake.options.{name}={count}" for name, count in let_through.items()]
+    with start(folder, "run", *DEVICE, *QUICK, *NINE, *gate, *only) as child:
+        assert child.stdout is not None
+        try:
+            assert any(words in line for line in child.stdout)
+            child.send_signal(sign)
+            out, err = child.communicate(timeout=TIME_LIMIT_S)
+        finally:
+            (folder / "gate").touch()
+    return child.returncode, out, err
 
 
 def run(folder: Path, *arguments: str) -> Said:
@@ -76,12 +97,6 @@ def test_progress_says_the_round_and_who_is_ahead(searched: Path) -> None:
     assert f"ahead {BEST}, about 800 TFLOP/s" in bf16[-1]
 
 
-def test_finalists_see_data_that_no_look_has_seen(searched: Path) -> None:
-    """Data follow from the seed."""
-    for row in rows(searched):
-        assert data_seed(0, row["workload_key"]) != data_seed(LOOK_SEED, row["workload_key"])
-
-
 def test_a_best_that_computes_wrongly_is_stored_as_such_and_others_are_measured(tmp_path: Path) -> None:
     said = run(tmp_path, f"++backends.fake.options.faults={{{BEST}:wrong}}")
     assert said.status == 3
@@ -93,7 +108,8 @@ def test_where_all_finalists_are_wrong_the_next_are_measured(tmp_path: Path) -> 
     assert said.status == 3
     assert [row["outcome"] for row in rows(tmp_path)] == 2 * ["incorrect", "ok"]
     with Reader.open(str(tmp_path / "roofbench.db")) as reader:
-        assert reader.runs()[0].status == "complete"
+        (info,) = reader.runs()
+    assert (info.status, info.finished, info.planned) == ("complete",) + 2 * (CALIBRATION + 2 * LOADS,)
 
 
 @pytest.mark.parametrize("fault", ["abort", "error", "oom", "abort@measure"])
@@ -125,18 +141,23 @@ def test_one_load_is_searched_alone_where_it_was_asked_for(tmp_path: Path) -> No
     assert [row["regime"]["load"] for row in rows(tmp_path)] == ["sustained"] * FINALISTS
 
 
-@pytest.mark.parametrize("words", ["round 1 of", "[ 7/11]", "[10/11]"])
-def test_a_killed_search_goes_on_and_nothing_is_lost_or_doubled(words: str, tmp_path: Path) -> None:
-    slow = ("backends.fake.options.sleep_s=0.05", "search.budget_s=3")
-    with start(tmp_path, "run", *DEVICE, *QUICK, *slow) as child:
-        assert child.stdout is not None
-        assert any(words in line for line in child.stdout)
-        child.send_signal(signal.SIGKILL)
-        child.communicate(timeout=60)
+@pytest.mark.parametrize(
+    ("words", "let_through", "results"),
+    [
+        ("round 1 of 3, 9 candidates", {"looks": 12}, CALIBRATION),
+        ("[ 7/11]", {"finalists": 2}, CALIBRATION + 2),
+        ("[10/11]", {"finalists": 5}, CALIBRATION + 5),
+    ],
+)
+def test_a_killed_search_goes_on_and_nothing_is_lost_or_doubled(
+    words: str, let_through: dict[str, int], results: int, tmp_path: Path
+) -> None:
+    stopped(tmp_path, signal.SIGKILL, words, **let_through)
     with Reader.open(str(tmp_path / "roofbench.db")) as reader:
         before = [(row.result_id, row.case_key) for row in reader.results(reader.runs()[0].run)]
+    assert len(before) == results
     left = roofbench(tmp_path, "plan", "resume=latest").out
-    assert f"{CALIBRATION + FINALISTS * LOADS - len(before)} of its 11 cases are left" in left
+    assert f"{CALIBRATION + FINALISTS * LOADS - results} of its 11 cases are left" in left
     resumed = roofbench(tmp_path, "run", "resume=latest")
     assert resumed.status == 0, resumed.err
     with Reader.open(str(tmp_path / "roofbench.db")) as reader:
@@ -149,12 +170,8 @@ def test_a_killed_search_goes_on_and_nothing_is_lost_or_doubled(words: str, tmp_
 
 
 def test_an_interrupted_search_ends_in_order_and_goes_on(tmp_path: Path) -> None:
-    with start(tmp_path, "run", *DEVICE, *QUICK, "search.budget_s=4", "++backends.fake.options.look_s=0.02") as child:
-        assert child.stdout is not None
-        assert any("round 2 of" in line for line in child.stdout)
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
-    assert (child.returncode, err) == (130, "")
+    status, out, err = stopped(tmp_path, signal.SIGINT, "round 2 of 3, 6 candidates", looks=30)
+    assert (status, err) == (130, "")
     assert "interrupted: SIGINT received, 6 cases left" in out
     resumed = roofbench(tmp_path, "run", "resume=latest")
     assert resumed.status == 0, resumed.err
@@ -164,11 +181,12 @@ def test_an_interrupted_search_ends_in_order_and_goes_on(tmp_path: Path) -> None
 
 
 def test_max_time_ends_a_search_politely(tmp_path: Path) -> None:
-    said = run(tmp_path, "search.budget_s=30", "max_time_s=1", "++backends.fake.options.sleep_s=0.5")
+    """Making the first two candidates ready takes longer; how much of the calibration there is time for is the host's pace."""
+    said = run(tmp_path, "max_time_s=2", "++backends.fake.options.look_s=1.5")
     assert said.status == 0, said.err
-    left = re.search(r"max_time_s=1 reached, (\d+) cases left", said.out)
+    left = re.search(r"max_time_s=2 reached, (\d+) cases left", said.out)
     assert left is not None, said.out
-    assert LOADS * FINALISTS <= int(left[1]) <= LOADS * FINALISTS + CALIBRATION  # the second may not do for the calibration
+    assert LOADS * FINALISTS <= int(left[1]) <= LOADS * FINALISTS + CALIBRATION
 
 
 def test_a_plan_tells_the_budget_and_counts_what_the_run_will_store(tmp_path: Path) -> None:
@@ -183,7 +201,23 @@ def test_a_plan_tells_the_budget_and_counts_what_the_run_will_store(tmp_path: Pa
     as_json = json.loads(roofbench(tmp_path, "plan", *DEVICE, "--json").out)
     assert [row["job"] for row in as_json] == ["calibration"] * CALIBRATION + ["gemm"]
     assert (as_json[-1]["case_key"], as_json[-1]["search"]["budget_s"], as_json[-1]["format"]) == (None, 10.0, "bf16")
-    assert as_json[-1]["predicted_s"] > 15
+
+
+def test_looking_counts_in_the_time_of_its_search_and_of_the_whole_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def said(*arguments: str) -> str:
+        assert cli.main(["plan", *DEVICE, *arguments]) == 0
+        return capsys.readouterr().out
+
+    predicted_s = [json.loads(said("--json", f"search.warm_up_s={seconds}"))[-1]["predicted_s"] for seconds in (0, 3600)]
+    assert predicted_s[1] - predicted_s[0] == pytest.approx(3600)
+    lines = said("search.warm_up_s=3600").splitlines()
+    (search,) = [line for line in lines if line.startswith("search ")]
+    assert search.endswith(f"  {predicted_s[1]:.1f} s")
+    assert ": about 1 h " in lines[-1]
 
 
 REFUSED = [
@@ -213,8 +247,51 @@ def test_bad_settings_are_one_line_and_create_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_search_setting_without_a_search_says_where_there_is_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["plan", "search.step=512"]) == 2
-    assert capsys.readouterr().err == (
-        "roofbench: search.KEY is set but the run has no search; add experiment=peak, which has one\n"
-    )
+@pytest.mark.parametrize("override", ["search.step=512", "++search.stpe=512", "search={step: 512}"])
+def test_a_search_setting_without_a_search_says_where_there_is_one(override: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["plan", "seed=3", override, "experiment=standard"]) == 2
+    assert capsys.readouterr().err == (f"roofbench: {override} is set but the run has no search; add experiment=peak\n")
+
+
+@pytest.mark.parametrize(
+    ("override", "complaint"),
+    [("seed=3", "'NoneType' object has no attribute 'get'"), ("search.step=512", "'str' object has no attribute 'get'")],
+)
+def test_the_same_complaint_about_anything_else_and_another_about_a_search_are_not_taken_for_it(
+    override: str, complaint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise AttributeError(complaint)
+
+    monkeypatch.setattr("hydra.compose", broken)
+    assert cli.main(["plan", override]) == 2
+    assert capsys.readouterr().err == f"roofbench: the configuration cannot be composed: {complaint}\n"
+
+
+def grids_made(monkeypatch: pytest.MonkeyPatch) -> list[SearchSettings]:
+    made: list[SearchSettings] = []
+
+    def counted(settings: SearchSettings, *rest: Any) -> Space:
+        made.append(settings)
+        return space(settings, *rest)
+
+    monkeypatch.setattr("suite.search.space.space", counted)
+    return made
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_plan_makes_the_grid_of_each_search_once(
+    form: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = grids_made(monkeypatch)
+    assert cli.main(["plan", *DEVICE, "jobs.gemm.formats=[bf16,fp8_e4m3]", *form]) == 0
+    assert capsys.readouterr().out.count("fp8_e4m3") == 1
+    assert len(made) == 2
+
+
+def test_a_run_makes_it_once_more_for_looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = grids_made(monkeypatch)
+    assert cli.main(["run", *DEVICE, *QUICK]) == 0
+    assert len(made) == 2

@@ -1,14 +1,15 @@
 """Which shapes are looked at first: unlike each other, the same each time, and none that takes too long."""
 
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
 
 from suite.jobs.shapes import Shape
 from suite.search.hunt import Allowance, Hunt
-from suite.search.model import Machine
-from suite.search.space import Space, _strata, candidates, space
+from suite.search.model import Machine, Shapes
+from suite.search.space import Space, _grid, _strata, candidates, space
 from suite.settings import SearchSettings
 from tests.search.scripted import Scripted
 
@@ -65,6 +66,21 @@ def test_a_device_that_nothing_suits_has_the_smallest_shape() -> None:
 
 def test_the_finest_grid_stays_small() -> None:
     assert len(made(most_flops=3e8, step=64).shapes) < 20_000
+
+
+def test_no_grid_is_made_of_sizes_that_a_slow_device_has_no_time_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All multiples of 128 up to the largest sizes would be two and a half million shapes."""
+    lengths: list[int] = []
+
+    def noted(*given: Any) -> Shapes:
+        shapes = _grid(*given)
+        lengths.append(len(shapes))
+        return shapes
+
+    monkeypatch.setattr("suite.search.space._grid", noted)
+    made(most_flops=1e7, step=128)
+    assert len(lengths) == 2, "of step 128, then of 64"
+    assert max(lengths) < 20_000
 
 
 def test_a_model_that_is_wrong_costs_places_and_not_the_optimum() -> None:

@@ -71,6 +71,14 @@ def test_a_run_ends_as_it_was_finished(path: str, status: str) -> None:
         info = Reader.open(path).resolve(run.run)
     assert info.status == status
     assert info.finished_at is not None
+    assert info.planned == material.run_start().planned
+
+
+def test_a_run_that_turned_out_longer_is_stored_with_what_it_was(path: str) -> None:
+    with Store.open(path) as store:
+        with store.start_run(material.run_start()) as run:
+            run.finish("complete", planned=14)
+        assert Reader.open(path).resolve(run.run).planned == 14
 
 
 @pytest.mark.parametrize(

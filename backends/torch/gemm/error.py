@@ -45,8 +45,8 @@ class Side(NamedTuple):
 def quantisation_error(kernel: TorchKernel, format_name: str, sizes: Sizes) -> float | None:
     """norm(C' - C) / norm(C) over sampled tiles of the first input set: C of the float64 data as drawn, C' of what is stored.
 
-    For tf32 the data is rounded to 10 bits of mantissa, to the nearest.  An operand that is stored with K as its rows is looked
-    at over as much of K as is quickly drawn.  ``None`` where nothing is rounded, and on data that are all zeros.
+    For tf32 as if the data were rounded to 10 bits of mantissa, to the nearest.  An operand that is stored with K as its rows
+    is looked at over as much of K as is quickly drawn.  ``None`` where nothing is rounded, and on data that are all zeros.
     """
     if format_name in EXACT and not any(isinstance(each, QuantisedOperand) for each in kernel.input_sets[0].operands):
         return None

@@ -14,7 +14,7 @@ from backends.torch.data import Operand
 from backends.torch.gemm import integers, scaled, weight_only
 from backends.torch.gemm.operands import quantised_formats, quantised_of
 from backends.torch.gemm.sizes import Sizes, a_view, b_view, transposed
-from backends.torch.gemm.way import Bind, Launch, Task, Way
+from backends.torch.gemm.way import CONVERTED, Bind, Launch, Task, Way
 from backends.torch.gemm.widen import Convert, Widener
 from backends.torch.quantise.consumable import consumable
 from backends.torch.quantise.formats import Format
@@ -22,7 +22,6 @@ from backends.torch.target import Target
 from suite.case import Workload
 
 WIDE_BYTES = 2
-CONVERTED = "operands converted to bf16, then a bf16 matmul"
 
 
 def way_of(workload: Workload, target: Target) -> Way:
@@ -30,13 +29,12 @@ def way_of(workload: Workload, target: Target) -> Way:
     a, b = quantised_formats(workload, target)
     if a is None and b is None:
         return _plain(workload, target)
-    if workload.format in ("w8a16", "w4a16"):
-        return weight_only.way(workload.format, target.kind)
     why = _not_as_stored(a, b, target)
     if why is not None:
         return _widened(why, a, b, target)
-    assert a is not None
-    return integers.scaled(target.kind) if a.name == "int8" else scaled.quantised_scales(a)
+    if a is None:
+        return weight_only.way(workload.format, target.kind)
+    return integers.scaled(target.kind) if a.name == "int8" else scaled.quantised_scales(a, target.architecture)
 
 
 def _plain(workload: Workload, target: Target) -> Way:
@@ -47,32 +45,45 @@ def _plain(workload: Workload, target: Target) -> Way:
         return Way("torch.mm", _blas(workload.format, target), _mm)
     if target.kind == "cuda":
         return scaled.tensor_scales()
-    how = target.emulated["fp8_e4m3"]
+    pipe, of_bf16 = _bf16(target)
     return Way(
-        "torch.addmm on bf16 copies", _blas("bf16", target), _upcast, emulation=how, pipe="bf16", passing_bytes=_both_wide
+        "torch.addmm on bf16 copies",
+        _blas("bf16", target),
+        _upcast,
+        emulation=target.emulated["fp8_e4m3"] + of_bf16,
+        pipe=pipe,
+        passing_bytes=_both_wide,
     )
+
+
+def _bf16(target: Target) -> tuple[str, str]:
+    """The unit that multiplies bf16, and what is to be said of it where that is not bf16's own."""
+    how = target.emulated.get("bf16")
+    return ("bf16", "") if how is None else ("fp32", f"; bf16 {how}")
 
 
 def _not_as_stored(a: Format | None, b: Format | None, target: Target) -> str | None:
     """Why no library multiplies operands in these formats as they are stored."""
-    if a is None or b is None:
+    assert b is not None
+    if a is None and b.name not in weight_only.TAKEN:
         return "no library multiplies bf16 by weights in this format"
-    for each in (a, b):
+    for each in (b,) if a is None else (a, b):
         shifted = each.scaling.zero_point_dtype is not None
         why = consumable(each.name, each.block.name, target.architecture, zero_point=shifted, library=True)
         if why is not None:
             return why.partition(";")[0]
-    return None if a.name == "int8" else scaled.not_offered(a, b)
+    return None if a is None or a.name == "int8" else scaled.not_offered(a, b)
 
 
 def _widened(why: str, a: Format | None, b: Format | None, target: Target) -> Way:
     passing = partial(_wide_bytes, a is not None, b is not None)
+    pipe, of_bf16 = _bf16(target)
     return Way(
         "torch.mm on bf16 copies",
         _blas("bf16", target),
         partial(_through_bf16, a, b),
-        emulation=f"{CONVERTED}: {why}",
-        pipe="bf16",
+        emulation=f"{CONVERTED}: {why}{of_bf16}",
+        pipe=pipe,
         passing_bytes=passing,
     )
 

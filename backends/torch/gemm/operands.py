@@ -23,7 +23,7 @@ class QuantisedOperand(Operand):
     """
 
     quantised: Quantised
-    arrangements: list[Callable[[], None]] = field(default_factory=list)
+    arrangements: list[Callable[[], object]] = field(default_factory=list)
 
     @classmethod
     def allocated(cls, format_: Format, shape: tuple[int, int], device: torch.device) -> "QuantisedOperand":
@@ -81,6 +81,12 @@ def quantised_of(operand: Operand) -> Quantised:
     """The parts of an operand that is known to have them."""
     assert isinstance(operand, QuantisedOperand)
     return operand.quantised
+
+
+def arranged_by(operand: Operand, arrange: Callable[[], object]) -> None:
+    """Have ``arrange`` run after each refill of an operand that is known to be quantised."""
+    assert isinstance(operand, QuantisedOperand)
+    operand.arrangements.append(arrange)
 
 
 def misfit(workload: Workload, target: Target) -> str | None:

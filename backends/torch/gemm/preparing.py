@@ -21,8 +21,7 @@ from backends.torch.libraries import loaded_library
 from backends.torch.precision import precision_of
 from backends.torch.target import FORMATS, Target
 from suite.case import Case
-from suite.jobs.emulation import EXECUTED_PIPE, TRAFFIC_BYTES
-from suite.jobs.gemm import GemmJob
+from suite.jobs.emulation import EXECUTED_PIPE, PASSING_BYTES
 
 Buffers = Sequence[tuple[Operand, Operand, torch.Tensor]]
 
@@ -107,9 +106,9 @@ def _call(case: Case, target: Target, way: Way) -> dict[str, Any]:
     """Whom torch hands the product to, and what that multiplies and moves where it is not the numbers as stored."""
     emulation = way.emulation or target.emulated.get(case.workload.format, "")
     passing_bytes = way.passing_bytes(Sizes.of(case.workload))
-    moved = {TRAFFIC_BYTES: GemmJob().work(case.workload).compulsory_bytes + 2 * passing_bytes} if passing_bytes else {}
+    passing = {PASSING_BYTES: passing_bytes} if passing_bytes else {}
     executed = {EXECUTED_PIPE: way.pipe} if way.pipe else {}
-    return {"call": way.call, "library": way.library, "emulation": emulation, **executed, **moved}
+    return {"call": way.call, "library": way.library, "emulation": emulation, **executed, **passing}
 
 
 def _of_inputs(kernel: TorchKernel, case: Case) -> Mapping[str, Any]:

@@ -1,8 +1,9 @@
-"""fp8, mxfp8 and fp4 as they are stored, through torch's scaled products (cuBLASLt).
+"""fp8, mxfp8 and fp4 as they are stored, through torch's scaled products.
 
-What they take, and how scales must lie, is by ATen's ``ScaledBlas.cpp`` and the cuBLAS documentation, "Narrow Precision Data
-Types Usage".  Scales in another order than the quantiser's are written into it when the data is, not in a launch: whoever
-quantises for these products stores them so.
+Torch hands them to cuBLASLt, but mxfp4 to MSLK, and fp8 with scales of rows to a CUTLASS kernel of its own, except on sm_90
+with a cuBLASLt of 12.9 or later.  What they take, and how scales must lie, is by ATen's ``ScaledBlas.cpp`` and the cuBLAS
+documentation, "Narrow Precision Data Types Usage".  Scales in another order than the quantiser's are written into it when the
+data is, not in a launch: whoever quantises for these products stores them so.
 """
 
 from collections.abc import Callable
@@ -12,16 +13,18 @@ from typing import Any, NamedTuple
 import torch
 
 from backends.torch.data import Operand
-from backends.torch.gemm.operands import QuantisedOperand, quantised_of
+from backends.torch.gemm.operands import arranged_by, quantised_of
 from backends.torch.gemm.sizes import Sizes, a_view, b_view
 from backends.torch.gemm.way import Bind, Launch, Task, Way, multiples
-from backends.torch.quantise.blocks import ROW_128
+from backends.torch.quantise.blocks import ROW, ROW_128
 from backends.torch.quantise.formats import Format
 from backends.torch.quantise.quantised import Quantised
 from backends.torch.quantise.swizzle import swizzle, swizzled_bytes
 
 SCALED_MM, SCALED_MM_BLOCKS = "torch._scaled_mm", "torch._scaled_mm_v2"
+CUBLASLT, MSLK, CUTLASS = "cuBLASLt", "MSLK", "torch's CUTLASS kernel"
 STEP = 16  # of n and k, in every scaled product
+PACKED_STEP = 32  # of k where two numbers share a byte: rows of 16 bytes
 # cuBLASLt pads scales to fours: of 1x128 blocks along the rows, of 128x128 ones along K.  Torch has the former without padding.
 PADDED = 4
 
@@ -56,24 +59,44 @@ def not_offered(a: Format, b: Format) -> str | None:
 
 def tensor_scales() -> Way:
     """fp8 with one scale a tensor, in plain operands."""
-    return Way(SCALED_MM, "cuBLASLt", _tensor_scaled, _refused_in_any_layout)
+    return Way(SCALED_MM, CUBLASLT, _tensor_scaled, _refused_in_any_layout)
 
 
-def quantised_scales(a: Format) -> Way:
-    """fp8 with one scale a tensor or row, or numbers with a scale for each block."""
-    if a.block.k:
-        refuses = _refused_rows if a.block == ROW_128 else partial(_refused, SCALED_MM_BLOCKS)
-        return Way(SCALED_MM_BLOCKS, "cuBLASLt", _in_blocks, refuses)
-    return Way(SCALED_MM, "cuBLASLt", _by_rows, partial(_refused, SCALED_MM))
+def quantised_scales(a: Format, architecture: str) -> Way:
+    """fp8 with one scale a tensor or row, or numbers with a scale for each block; ``architecture`` is such as ``sm_90``."""
+    library = _library(a, architecture)
+    if not a.block.k:
+        return Way(SCALED_MM, library, _by_rows, partial(_refused, SCALED_MM))
+    if a.element.bits == 4:
+        return Way(SCALED_MM_BLOCKS, library, _in_blocks, _refused_packed)
+    return Way(SCALED_MM_BLOCKS, library, _in_blocks, _refused_rows if a.block == ROW_128 else _refused_blocks)
+
+
+def _library(a: Format, architecture: str) -> str:
+    """Whom torch hands the product to; which one scales rows on sm_90 depends on the versions it was built and runs with."""
+    if a.name == "mxfp4":
+        return MSLK
+    if a.block != ROW:
+        return CUBLASLT
+    return f"{CUBLASLT} or {CUTLASS}" if architecture == "sm_90" else CUTLASS
 
 
 def _refused(call: str, sizes: Sizes) -> str | None:
     return multiples(call, STEP, n=sizes.n, k=sizes.k)
 
 
+def _refused_blocks(sizes: Sizes) -> str | None:
+    return _refused(SCALED_MM_BLOCKS, sizes)
+
+
 def _refused_rows(sizes: Sizes) -> str | None:
     call = f"{SCALED_MM_BLOCKS} with scales of 1x128 blocks"
-    return multiples(call, PADDED, m=sizes.m) or _refused(SCALED_MM_BLOCKS, sizes)
+    return multiples(call, PADDED, m=sizes.m) or _refused_blocks(sizes)
+
+
+def _refused_packed(sizes: Sizes) -> str | None:
+    call = f"{SCALED_MM_BLOCKS} with two numbers a byte"
+    return _refused_blocks(sizes) or multiples(call, PACKED_STEP, k=sizes.k)
 
 
 def _refused_in_any_layout(sizes: Sizes) -> str | None:
@@ -139,14 +162,13 @@ def _in_blocks(task: Task) -> Bind:
 
 def _arranged(operand: Operand) -> list[torch.Tensor]:
     """Scales in the library's order, kept so from refill to refill."""
-    assert isinstance(operand, QuantisedOperand)
-    quantised = operand.quantised
+    quantised = quantised_of(operand)
     order: Callable[[Quantised], tuple[torch.Tensor, Callable[[], Any]]] = {
         "1x128": _row_blocks,
         "128x128": _square_blocks,
     }.get(quantised.format.block.name, _tiles)
     scales, arrange = order(quantised)
-    operand.arrangements.append(arrange)
+    arranged_by(operand, arrange)
     return [scales] if quantised.tensor_scale is None else [scales, quantised.tensor_scale]
 
 

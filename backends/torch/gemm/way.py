@@ -12,6 +12,8 @@ from backends.torch.precision import Precision
 Launch = Callable[[], Any]
 Bind = Callable[[Operand, Operand, torch.Tensor], Launch]
 
+CONVERTED = "operands converted to bf16, then a bf16 matmul"
+
 
 class Task(NamedTuple):
     """What a launch is made for."""

@@ -2,7 +2,7 @@
 
 On a CPU both multiply in fp32, numbers converted in registers (ATen, ``int8mm_kernel.cpp`` and ``int4mm_kernel.cpp``).  On CUDA
 the one for 8 bits converts activations to fp32 and multiplies without tensor cores (``int8mm.cu``), that for 4 bits multiplies
-bf16 on them (``int4mm.cu``).  Both return a new matrix, which is copied into the output.
+bf16 on them (``int4mm.cu``).  All return a new matrix, for none has a form that takes one: it is copied into the output.
 
 4-bit weights are packed in an order of the kernel's own, and carry (scale, (8 - zero point) * scale) in bf16: the second is
 rounded, where a zero point is far from 8.
@@ -15,7 +15,8 @@ from typing import NamedTuple
 import torch
 
 from backends.torch.data import Operand
-from backends.torch.gemm.operands import QuantisedOperand, quantised_of
+from backends.torch.gemm.operands import arranged_by, quantised_of
+from backends.torch.gemm.sizes import Sizes
 from backends.torch.gemm.way import Bind, Launch, Task, Way, multiples
 from backends.torch.quantise.blocks import spans
 from backends.torch.quantise.packing import unpack
@@ -28,15 +29,46 @@ INNER_K_TILES, TILE_ROWS = 8, 8  # what CUDA's kernel takes at a time: 8 x 16 al
 SHIFT = 8  # code of zero in the kernels
 ROWS_AT_ONCE = 256  # while packing; both orders go by 64 rows at most
 IN_FP32 = "weights converted to fp32 inside the library, and activations too"
+LARGEST_INDEX = 2**31 - 1  # CUDA's kernel for 8 bits counts the numbers of each matrix in 32 bits
+TAKEN = ("w8a16", "w4a16")
 
 
 def way(name: str, kind: str) -> Way:
-    """For ``w8a16`` or ``w4a16`` on a device of this kind."""
+    """For one of ``TAKEN`` on a device of this kind."""
     if name == "w4a16":
         return _four_bits(PACKINGS[kind], kind)
-    own = Way(INT8, OWN, _int8, emulation=IN_FP32, pipe="fp32")
-    # On a CPU the kernel loads 16 numbers at a time without looking where K ends: seen with 2.13 to crash at k=65.
-    return own._replace(refuses=lambda sizes: multiples(f"{INT8} on a CPU", 16, k=sizes.k)) if kind == "cpu" else own
+    own = Way(_copied(INT8), OWN, _int8, _refused_on_cpu, emulation=IN_FP32, pipe="fp32", passing_bytes=_returned_bytes)
+    return own._replace(refuses=_refused_on_cuda, passing_bytes=_returned_and_wide_bytes) if kind == "cuda" else own
+
+
+def _copied(call: str) -> str:
+    return f"{call}, then a copy"
+
+
+def _returned_bytes(sizes: Sizes) -> int:
+    """The new matrix, in bf16."""
+    return 2 * sizes.m * sizes.n
+
+
+def _returned_and_wide_bytes(sizes: Sizes) -> int:
+    """Beside it activations and results in fp32."""
+    return 4 * sizes.m * sizes.k + 6 * sizes.m * sizes.n
+
+
+def _refused_on_cpu(sizes: Sizes) -> str | None:
+    """The kernel loads 16 numbers at a time without looking where K ends: seen with 2.13 to crash at k=65."""
+    return multiples(f"{INT8} on a CPU", 16, k=sizes.k)
+
+
+def _refused_on_cuda(sizes: Sizes) -> str | None:
+    matrices = {"m k": sizes.m * sizes.k, "n k": sizes.n * sizes.k, "m n": sizes.m * sizes.n}
+    largest = max(matrices, key=lambda name: matrices[name])
+    if matrices[largest] <= LARGEST_INDEX:
+        return None
+    return (
+        f"{INT8} on CUDA takes matrices of up to {LARGEST_INDEX} numbers, not {largest} = {matrices[largest]}; "
+        "take a smaller shape, or implementation triton"
+    )
 
 
 class Packing(NamedTuple):
@@ -78,7 +110,13 @@ PACKINGS = {
 
 def _four_bits(packing: Packing, kind: str) -> Way:
     call = f"torch.{packing.kernel}"
-    plain = Way(call, OWN, partial(_int4, packing), lambda sizes: multiples(call, packing.step, n=sizes.n))
+    plain = Way(
+        _copied(call),
+        OWN,
+        partial(_int4, packing),
+        lambda sizes: multiples(call, packing.step, n=sizes.n),
+        passing_bytes=_returned_bytes,
+    )
     return plain._replace(emulation=IN_FP32, pipe="fp32") if kind == "cpu" else plain
 
 
@@ -94,11 +132,11 @@ def _int4(packing: Packing, task: Task) -> Bind:
     multiply = getattr(torch, packing.kernel)
 
     def bind(a: Operand, b: Operand, output: torch.Tensor) -> Launch:
-        assert isinstance(b, QuantisedOperand)
-        rows, k = b.quantised.shape
-        packed = packing.room(b.quantised)
+        quantised = quantised_of(b)
+        rows, k = quantised.shape
+        packed = packing.room(quantised)
         carried = torch.empty(k // GROUP, rows, 2, dtype=torch.bfloat16, device=task.device)
-        b.arrangements.append(lambda: _arrange(packing, b.quantised, packed, carried))
+        arranged_by(b, partial(_arrange, packing, quantised, packed, carried))
         return lambda: output.copy_(multiply(a.data, packed, GROUP, carried))
 
     return bind

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from backends.torch.gemm.operands import quantised_of
+from backends.torch.gemm.way import CONVERTED
 from backends.triton.gemm import config as plain_config
 from backends.triton.gemm.call import Call, Matrices
 from backends.triton.gemm.call import call as plain_call
@@ -20,10 +21,9 @@ from backends.triton.gemm.port import describe, emulation
 from backends.triton.gemm.problem import Problem as Plain
 from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.scaled import to_bf16
-from suite.jobs.emulation import EXECUTED_PIPE, TRAFFIC_BYTES
+from suite.jobs.emulation import EXECUTED_PIPE, PASSING_BYTES
 
 WIDE = torch.bfloat16
-CONVERTED = "operands converted to bf16, then a bf16 matmul"
 
 
 class Converted:
@@ -45,9 +45,6 @@ class Converted:
         needed = plain_config.shared_bytes(config, self._plain, self._device)
         return f"{config.label} takes {needed} bytes of shared memory, of {self._device.shared_bytes}"
 
-    def arrange(self) -> None:
-        """Nothing: operands are taken as they are stored."""
-
     def takes(self, conversion: None) -> bool:
         return True
 
@@ -63,14 +60,11 @@ class Converted:
         return calls
 
     def describe(self, config: Config) -> Mapping[str, Any]:
-        first = self._buffers[0]
-        stored = sum(quantised_of(each).stored_bytes.total for each in (first.a, first.b))
-        wide = sum(each.nbytes for each in self._wide)
         return {
             **describe(self._plain, config, self._device),
             "conversion": "mxfp8 to bf16 in memory, in every launch",
             EXECUTED_PIPE: "bf16",
-            TRAFFIC_BYTES: stored + first.output.nbytes + 2 * wide,
+            PASSING_BYTES: sum(each.nbytes for each in self._wide),
         }
 
     def emulation(self, facts: Mapping[str, Any]) -> str:

@@ -25,10 +25,9 @@ class Task(NamedTuple):
 
 
 class QuantisedKernel(LaunchedKernel):
-    """A kernel whose operands are brought into another order after every refill, which is never timed.
+    """A kernel with what its first data ask of a conversion compiled in.
 
-    What the first data ask of a conversion is compiled in.  Later ones that ask for more raise ``UsageError``: launches may
-    stand in a captured graph by then.
+    Later data that ask for more raise ``UsageError``: launches may stand in a captured graph by then.
     """
 
     def __init__(self, product: Product, buffers: Sequence[Buffers], shared: Shared, loaded: Load) -> None:
@@ -39,7 +38,6 @@ class QuantisedKernel(LaunchedKernel):
     def refill(self, seed: int) -> None:
         first = self.seed is None
         super().refill(seed)
-        self.product.arrange()
         if self.product.takes(self._made_for):
             return
         if not first:

@@ -28,10 +28,6 @@ class Product(Protocol):
         """Why a configuration cannot compute the product; ``None`` where it can."""
         ...
 
-    def arrange(self) -> None:
-        """Bring what the operands hold now into the order of the kernels, in the same buffers; never timed."""
-        ...
-
     def takes(self, conversion: Any) -> bool:
         """Whether kernels made for this ``conversion`` compute the product of what the buffers hold now."""
         ...
@@ -54,7 +50,7 @@ class Product(Protocol):
 
 
 def product_of(problem: Problem, device: Device, buffers: Sequence[Buffers]) -> Product:
-    """Allocates what the kernels read beside the operands."""
+    """Allocates what the kernels read beside the operands, and has each refill of those write it too, which is never timed."""
     if problem.is_weight_only:
         return WeightOnly(problem, device, buffers)
     if problem.format == "mxfp8_e4m3":

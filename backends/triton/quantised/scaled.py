@@ -1,12 +1,13 @@
 """Products of two quantised operands as calls of their kernels."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from backends.torch.gemm.operands import quantised_of
+from backends.torch.gemm.operands import arranged_by, quantised_of
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.kernel import Buffers
@@ -70,16 +71,14 @@ class Fp8InBlocks:
     def __init__(self, problem: Problem, device: Device, buffers: Sequence[Buffers]) -> None:
         self._problem, self._device = problem, device
         self._sets = [(each, by_blocks(quantised_of(each.a).scales)) for each in buffers]
+        for each, turned in self._sets:
+            arranged_by(each.a, partial(by_blocks, quantised_of(each.a).scales, turned))
 
     def configs(self) -> Sequence[Config]:
         return scaled_config.candidates(self._problem, self._device)
 
     def unfit(self, config: Config) -> str | None:
         return scaled_config.unfit(config, self._problem, self._device)
-
-    def arrange(self) -> None:
-        for each, turned in self._sets:
-            by_blocks(quantised_of(each.a).scales, turned)
 
     def takes(self, conversion: None) -> bool:
         return True

@@ -1,17 +1,19 @@
 """bf16 activations times quantised weights: buffers in the order of the kernels, and the calls that multiply them."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from backends.torch.gemm.operands import quantised_of
+from backends.torch.gemm.operands import arranged_by, quantised_of
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.instructions import foreign
 from backends.triton.gemm.kernel import Buffers
 from backends.triton.quantised import weight_config, weight_only
+from backends.triton.quantised.exponents import Exponents
 from backends.triton.quantised.prepack import Prepacked
 from backends.triton.quantised.problem import STEP, Problem
 from backends.triton.quantised.weight_config import Config, tiles_on
@@ -70,13 +72,22 @@ def call(
     return Call(kernel, grid, (*arguments, m, n, k), constants, options)
 
 
+Seen = list[Exponents | None]
+
+
 class WeightOnly:
-    """See ``product.Product``.  Weights are kept twice: as they are stored, for the check, and in the order of the kernels."""
+    """See ``product.Product``.  Weights are kept twice: as they are stored, for the check, and in the order of the kernels.
+
+    ``seen`` are the scales that the weights of each set have now; ``None`` where they are no powers of two, or not yet filled.
+    """
 
     def __init__(self, problem: Problem, device: Device, buffers: Sequence[Buffers]) -> None:
         self._problem, self._device = problem, device
         self._sets = [(each, Prepacked.empty(quantised_of(each.b))) for each in buffers]
-        self.full = False
+        self.seen: Seen = [None] * len(self._sets)
+        for set_index, (each, packed) in enumerate(self._sets):
+            # Without the product itself, which holds the operand: buffers in a cycle would outlast a case that failed.
+            arranged_by(each.b, partial(_arrange, packed, self.seen, set_index))
 
     def configs(self) -> Sequence[Config]:
         return weight_config.candidates(self._problem, self._device)
@@ -84,16 +95,10 @@ class WeightOnly:
     def unfit(self, config: Config) -> str | None:
         return weight_config.unfit(config, self._problem, self._device)
 
-    def arrange(self) -> None:
-        """Raises ``UsageError`` for scales of mxfp4 that no conversion takes."""
-        seen = [each for each in [packed.fill() for _, packed in self._sets] if each is not None]
-        for exponents in seen:
-            exponents.check()
-        self.full = any(exponents.need_full for exponents in seen)
-
     @property
     def conversion(self) -> Conversion:
-        kind = {"w8a16": "int8", "mxfp4a16": "mxfp4_full" if self.full else "mxfp4"}.get(self._problem.format)
+        full = any(exponents is not None and exponents.need_full for exponents in self.seen)
+        kind = {"w8a16": "int8", "mxfp4a16": "mxfp4_full" if full else "mxfp4"}.get(self._problem.format)
         kind = kind or ("uint4" if self._problem.zero_point else "int4")
         return Conversion(kind, not self._device.is_amd, self._device.has_descriptors)
 
@@ -127,3 +132,11 @@ class WeightOnly:
 
     def close(self) -> None:
         self._sets = []
+
+
+def _arrange(packed: Prepacked, seen: Seen, set_index: int) -> None:
+    """Raises ``UsageError`` for scales of mxfp4 that no conversion takes."""
+    exponents = packed.fill()
+    if exponents is not None:
+        exponents.check()
+    seen[set_index] = exponents

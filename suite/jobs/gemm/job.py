@@ -35,10 +35,11 @@ DISTRIBUTIONS = ("normal", "uniform", "integer", "zeros", "constant", "outliers"
 
 SCRATCH_BYTES = 256 * 2**20  # data and references go by blocks of at most 64 MiB
 WIDE_BYTES = 2  # of a number converted to bf16
-# Whose numbers are converted only where a device has no unit for them, and whose never.  Of others there are devices with the
-# unit and no library that takes them, so that room for converted operands is always reckoned with.
-CONVERTED_WITHOUT_UNIT = ("fp8_e4m3", "fp8_e5m2", "mxfp4", "nvfp4")
-NEVER_CONVERTED = ("w8a16", "w4a16")
+# Whose numbers are converted only where a device has no unit for them, which is that of bf16 for weights that torch has kernels
+# for.  Of others there are devices with the unit and no library that takes them, so that room for converted operands is always
+# reckoned with.
+WITH_TORCHS_KERNELS = ("w8a16", "w4a16")
+CONVERTED_WITHOUT_UNIT = ("fp8_e4m3", "fp8_e5m2", "nvfp4", *WITH_TORCHS_KERNELS)
 
 
 @dataclass
@@ -183,8 +184,7 @@ def _input_bytes(shape: Shape, variant: Variant) -> int:
 
 def _wide_bytes(shape: Shape, variant: Variant) -> int:
     """Both operands in bf16, less those that are or that nobody converts."""
-    integers = variant.a.name == "int8" and not variant.a.zero_point_bytes
-    if integers or variant.b.name in NEVER_CONVERTED:
+    if variant.a.name == "int8" and not variant.a.zero_point_bytes:
         return 0
     numbers = (shape.m * shape.k if variant.a.name else 0) + (shape.n * shape.k if variant.b.name else 0)
     return WIDE_BYTES * numbers
@@ -198,7 +198,7 @@ def _passing_bytes(shape: Shape, variant: Variant) -> int:
     if variant.a.name == "int8":
         return (4 + 4) * results
     in_fp32 = 4 * (shape.m * shape.k + results) if variant.b.name == "w8a16" else 0
-    return in_fp32 + (2 * results if variant.b.name in NEVER_CONVERTED else 0)
+    return in_fp32 + (2 * results if variant.b.name in WITH_TORCHS_KERNELS else 0)
 
 
 def _rearranged_bytes(shape: Shape, variant: Variant) -> int:

@@ -29,7 +29,7 @@ from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.product import Product, product_of
 from backends.triton.quantised.weights import WeightOnly
 from tests.backends.triton.compiled import DEVICES, complaints, registers, target_of
-from tests.backends.triton.rungs import BLOCKS, HOPPER_TARGET, MX4, MX8, W4, W4_ZERO, W8
+from tests.backends.triton.rungs import BLOCKS, HOPPER_TARGET, MX4, MX8, NEEDS_FULL, W4, W4_ZERO, W8
 
 META = torch.device("meta")
 RUNGS = {"w4": W4, "w4zero": W4_ZERO, "w8": W8, "mx4": MX4, "mx4full": MX4, "blocks": BLOCKS, "mx8": MX8}
@@ -68,7 +68,8 @@ class Spec(NamedTuple):
         product = product_of(self.problem, self.device, [Buffers(a, b, torch.empty(m, n, dtype=torch.bfloat16, device=META))])
         if self.rung == "mx4full":
             assert isinstance(product, WeightOnly)
-            product.full = True
+            product.seen[0] = NEEDS_FULL
+            assert product.conversion.kind == "mxfp4_full"
         return product
 
 

@@ -10,10 +10,12 @@ from backends.torch.gemm.product import Product
 from backends.torch.precision import precision_of
 from backends.torch.target import Target
 from backends.triton.gemm.kernel import Buffers, Shared
+from backends.triton.quantised.exponents import NEUTRAL, Exponents
 from suite.case import Case
 from tests.backends.cases import gemm_case
 
 HOPPER_TARGET = Target(torch.device("cpu"), "cuda", {}, {}, "sm_90")
+NEEDS_FULL = Exponents(NEUTRAL, NEUTRAL, nan=True)  # scales that only the full conversion takes
 
 
 class Rung(NamedTuple):

@@ -1,5 +1,6 @@
 """Products of quantised operands made ready through Triton's own compiler and launch path, on a device that is the host."""
 
+import gc
 import json
 import weakref
 from functools import partial
@@ -8,13 +9,15 @@ from typing import Any
 import pytest
 import torch
 
-from backends.torch.gemm.operands import quantised_of
-from backends.torch.quantise.quantised import dequantise
+from backends.torch.gemm.operands import QuantisedOperand, quantised_of
+from backends.torch.quantise.quantised import Quantised, Rows, dequantise
 from backends.triton import ladder
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.kernel import LaunchedKernel
 from backends.triton.quantised import kernel as kernel_module
 from backends.triton.quantised import weight_config
+from backends.triton.quantised.problem import Problem
+from backends.triton.quantised.product import product_of
 from backends.triton.quantised.weight_config import Config
 from suite.errors import UsageError
 from tests.backends.cases import addresses, fresh_verdict
@@ -86,8 +89,7 @@ def test_mxfp8_is_emulated_by_passes_that_a_launch_makes_first(plug: Plug) -> No
     assert described["emulation"] == "operands converted to bf16, then a bf16 matmul"
     assert (described["passes"], described["executed_pipe"]) == (["mxfp8_to_bf16"] * 2, "bf16")
     m, n, k = SIZES
-    stored, written = (m + n) * (k + k // 32) + 2 * m * n, 2 * (m + n) * k
-    assert described["traffic_bytes"] == stored + 2 * written
+    assert described["passing_bytes"] == 2 * (m + n) * k
     kernel.refill(1)
     kernel.enqueue(0)
     assert len(launches) == 3
@@ -110,12 +112,16 @@ def test_sizes_of_one_are_no_constants_that_break_a_kernel(plug: Plug) -> None:
         assert fresh_verdict(prepared(rung, 1, 1, k), case, seed=4).passed, rung.name
 
 
-def scaled_by(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
-    """Data of a magnitude that the distributions have not."""
-    from backends.torch.data import Drawn
+def scaled_by(monkeypatch: pytest.MonkeyPatch, factor: float, *operands: QuantisedOperand) -> None:
+    """Data of a magnitude that the distributions have not, in these operands or in all that are quantised."""
+    fill = Quantised.fill
+    only = [id(each.quantised) for each in operands]
 
-    rows = Drawn.rows
-    monkeypatch.setattr(Drawn, "rows", lambda drawn, start, stop: rows(drawn, start, stop) * factor)
+    def scaled(quantised: Quantised, rows: Rows) -> None:
+        taken = factor if not only or id(quantised) in only else 1.0
+        fill(quantised, lambda start, stop: rows(start, stop) * taken)
+
+    monkeypatch.setattr(Quantised, "fill", scaled)
 
 
 def wrong_by(kernel: LaunchedKernel) -> float:
@@ -138,6 +144,20 @@ def test_the_conversion_is_chosen_by_the_scales(
     assert launches[-1].constants["FORMAT"] == format_name
     assert kernel.describe()["conversion"] == f"{format_name} to bf16 in registers"
     assert wrong_by(kernel) < 0.01
+
+
+@pytest.mark.parametrize("set_index", [0, 1])
+def test_the_scales_of_one_set_choose_for_all(plug: Plug, monkeypatch: pytest.MonkeyPatch, set_index: int) -> None:
+    launches: list[Launch] = []
+    plug(lambda launch: (launches.append(launch), compute_rung(launch)))
+    kernel = prepared(MX4, sets=2)
+    weights = kernel.input_sets[set_index].operands[1]
+    assert isinstance(weights, QuantisedOperand)
+    scaled_by(monkeypatch, 2.0**80, weights)
+    kernel.refill(4)
+    for each in range(2):
+        kernel.enqueue(each)
+    assert [launch.constants["FORMAT"] for launch in launches] == ["mxfp4_full"] * 2
 
 
 def test_a_kernel_for_all_scales_stays_when_they_become_ordinary(plug: Plug, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,3 +253,20 @@ def test_buffers_are_given_back(plug: Plug, rung: Rung) -> None:
     assert output() is None
     assert not [each for each in held if each() is not None]
     assert kernel.describe()["registers"] == 168
+
+
+@pytest.mark.parametrize("rung", QUANTISED, ids=lambda rung: rung.name)
+def test_what_was_never_launched_gives_its_buffers_back_at_once(rung: Rung) -> None:
+    """Without waiting for a collection: a case that failed makes room for the next."""
+    case = rung.case(*SIZES)
+    gc.disable()
+    try:
+        buffers = buffers_of(case, 1)
+        held = [weakref.ref(tensor) for tensor in (buffers[0].a.data, buffers[0].b.data, buffers[0].output)]
+        problem = ladder.problem_of(case)
+        assert isinstance(problem, Problem)
+        product = product_of(problem, HOPPER, buffers)
+        del buffers, product
+        assert not [each for each in held if each() is not None]
+    finally:
+        gc.enable()

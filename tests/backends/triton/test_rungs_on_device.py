@@ -8,11 +8,12 @@ from backends.triton.gemm.device import Device, of_torch
 from backends.triton.gemm.kernel import LaunchedKernel
 from backends.triton.quantised import port
 from backends.triton.quantised.kernel import QuantisedKernel
+from backends.triton.quantised.weights import WeightOnly
 from suite.case import Case
 from tests.backends.cases import fresh_verdict, run_all
 from tests.backends.cuda.helpers import NEEDS_DEVICE
 from tests.backends.planted_bugs import BUGS, Bug
-from tests.backends.triton.rungs import BY_ROWS, MX4, QUANTISED, WEIGHT_ONLY, Rung, buffers_of, shared_of
+from tests.backends.triton.rungs import BY_ROWS, MX4, NEEDS_FULL, QUANTISED, WEIGHT_ONLY, Rung, buffers_of, shared_of
 
 pytestmark = NEEDS_DEVICE
 
@@ -60,11 +61,14 @@ def test_the_full_conversion_gives_the_bits_of_the_light_one() -> None:
     kernel = prepared(case, 1)
     assert isinstance(kernel, QuantisedKernel)
     product = kernel.product
+    assert isinstance(product, WeightOnly)
     kernel.enqueue(0)
     light = kernel.input_sets[0].output.clone()
-    product.full = True  # type: ignore[attr-defined]
+    product.seen[0] = NEEDS_FULL
+    assert product.conversion.kind == "mxfp4_full"
     kernel.adopt(port.make(product, product.configs()[0]))
     kernel.enqueue(0)
+    assert kernel.describe()["conversion"] == "mxfp4_full to bf16 in registers"
     assert torch.equal(kernel.input_sets[0].output, light)
 
 
