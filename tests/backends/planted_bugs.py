@@ -6,6 +6,7 @@ format.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -40,14 +41,10 @@ class Bug(NamedTuple):
     wrap: Callable[[TorchKernel], BuggyKernel]
 
 
-def layout_of(kernel: TorchKernel) -> str:
-    return str(kernel.describe()["layout"])
-
-
-def factors(kernel: TorchKernel, each: InputSet) -> tuple[torch.Tensor, torch.Tensor]:
+def factors(layout: str, each: InputSet) -> tuple[torch.Tensor, torch.Tensor]:
     """A as m x k and B as k x n, by what their stored numbers are worth."""
     a, b = (worth(operand) for operand in each.operands)
-    return a_view(a, layout_of(kernel)), b_view(b, layout_of(kernel))
+    return a_view(a, layout), b_view(b, layout)
 
 
 def worth(operand: Operand) -> torch.Tensor:
@@ -58,13 +55,13 @@ def write(each: InputSet, product: torch.Tensor) -> None:
     each.output.copy_(product)
 
 
-def wrong_transpose(kernel: TorchKernel, set_index: int) -> None:
+def wrong_transpose(layout: str, kernel: TorchKernel, set_index: int) -> None:
     """B is read in the other storage order: its rows taken for its columns."""
     each = kernel.input_sets[set_index]
-    a_mk, b_kn = factors(kernel, each)
+    a_mk, b_kn = factors(layout, each)
     k, n = b_kn.shape
     storage = worth(each.operands[1]).reshape(-1)
-    misread = storage.view(k, n) if layout_of(kernel)[1] == "t" else storage.view(n, k).t()
+    misread = storage.view(k, n) if layout[1] == "t" else storage.view(n, k).t()
     write(each, a_mk @ misread)
 
 
@@ -98,10 +95,10 @@ def wrong_scale(kernel: TorchKernel, set_index: int) -> None:
     output.mul_(WRONG_SCALE if output.dtype.is_floating_point else 2)
 
 
-def truncated_k(kernel: TorchKernel, set_index: int) -> None:
+def truncated_k(layout: str, kernel: TorchKernel, set_index: int) -> None:
     """The last block of K is left out."""
     each = kernel.input_sets[set_index]
-    a_mk, b_kn = factors(kernel, each)
+    a_mk, b_kn = factors(layout, each)
     k = a_mk.shape[1]
     kept = k - DROPPED_K if k > DROPPED_K else k // 2
     write(each, a_mk[:, :kept] @ b_kn[:kept])
@@ -128,12 +125,17 @@ def planted(launch: Callable[[TorchKernel, int], None]) -> Callable[[TorchKernel
     return lambda kernel: BuggyKernel(kernel, launch)
 
 
+def with_layout(launch: Callable[[str, TorchKernel, int], None]) -> Callable[[TorchKernel], BuggyKernel]:
+    """The layout is asked for beforehand: describing a kernel draws numbers anew, which no graph takes."""
+    return lambda kernel: BuggyKernel(kernel, partial(launch, str(kernel.describe()["layout"])))
+
+
 BUGS = [
-    Bug("wrong transpose", planted(wrong_transpose)),
+    Bug("wrong transpose", with_layout(wrong_transpose)),
     Bug("unwritten tile", planted(unwritten_tile)),
     Bug("stale output", lambda kernel: BuggyKernel(kernel, stale_output())),
     Bug("wrong scale", planted(wrong_scale)),
-    Bug("truncated K", planted(truncated_k)),
+    Bug("truncated K", with_layout(truncated_k)),
     Bug("destroyed input", planted(destroyed_input)),
     Bug("NaN", planted(not_a_number)),
 ]

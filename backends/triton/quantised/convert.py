@@ -101,7 +101,7 @@ def int4_planes(words, scale, DTYPE: tl.constexpr, ASM: tl.constexpr):
 
 @triton.jit
 def uint4_planes(words, scale, zero, DTYPE: tl.constexpr, ASM: tl.constexpr):
-    """As ``int4_planes``, with a zero point (uint8, shaped to be broadcast) taken off the codes."""
+    """As ``int4_planes``, with a zero point (int16, shaped to be broadcast) taken off the codes."""
     if ASM:
         offset = _bf16(zero.to(tl.int32) | 0xC300)  # -(128 + zero)
         types: tl.constexpr = (tl.bfloat16, tl.bfloat16, tl.bfloat16, tl.bfloat16)

@@ -7,6 +7,7 @@ pair of neighbours for one mask.
 
 Scales.  Blocks along K come first, rows of the matrix second, so that those of a tile lie together; rows are padded with zeros
 to a multiple of 16.  Four E8M0 scales that follow each other along K are one word of 32 bits, the first in the low byte.
+Zero points have 16 bits, so that 64 of them are the 128 bytes of ``weight_config.DESCRIBED_BYTES``.
 """
 
 from collections.abc import Iterator
@@ -43,7 +44,7 @@ class Prepacked:
         """Buffers for W in one of w4a16, w8a16 and mxfp4, on its own device."""
         (rows, k), device = weights.shape, weights.data.device
         words = torch.empty(rows, k * weights.format.element.bits // WORD_BITS, dtype=torch.int16, device=device)
-        zero_points = None if weights.zero_points is None else _room(weights.zero_points, 1, torch.uint8)
+        zero_points = None if weights.zero_points is None else _room(weights.zero_points, 1, torch.int16)
         if _is_mx(weights):
             return cls(weights, words, _room(weights.scales, SCALES_PER_WORD, torch.int32), zero_points)
         return cls(weights, words, _room(weights.scales, 1, weights.scales.dtype), zero_points)

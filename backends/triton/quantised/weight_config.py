@@ -18,6 +18,8 @@ MEMORY_BYTES_PER_CYCLE = 20  # of device memory for each unit: H200 has 20, A100
 CONVERTED_PER_CYCLE = 64  # numbers: two instructions each, by 128 lanes
 CONVERTED_BY_A_WARP = 8  # of them: half of what its scheduler issues, the rest waits for the multiplier
 START_CYCLES = 1500  # until a program's first block is there, and from its last sum until it is stored
+SCALE_BYTES = {"w4a16": 2, "mxfp4a16": 4, "w8a16": 0}  # of a row and a block of K; a zero point has as many
+DESCRIBED_BYTES = 128  # a tensor descriptor writes to addresses of whole units of these: so many has each block on its way
 SPARE_SHARED_BYTES = 1024  # barriers and alignment
 ACCUMULATOR_REGISTERS = 128  # of a thread's 255; the rest hold converted weights and addresses
 WARP_REGISTERS = 64  # of them where X passes through registers too
@@ -149,6 +151,9 @@ def unfit(config: Config, problem: Problem, device: Device) -> str | None:
         return f"{config.label}: programs share a tile on NVIDIA only; that parts are seen is not proven on {device.name}"
     if config.stages < 2:
         return f"{config.label} would load nothing ahead"
+    narrowest = config.block_n * config.blocks * SCALE_BYTES[problem.format]
+    if device.has_descriptors and narrowest % DESCRIBED_BYTES:
+        return f"{config.label} has scales of {narrowest} bytes a turn, no multiple of the {DESCRIBED_BYTES} of a descriptor"
     threads = config.warps * (64 if device.is_amd else 32)
     most = ACCUMULATOR_REGISTERS if device.multiplies_by_warpgroups or device.is_amd else WARP_REGISTERS
     if config.split > 1:
@@ -168,8 +173,8 @@ def shared_bytes(config: Config, problem: Problem, device: Device) -> int:
     registers is another.
     """
     turn_k = config.blocks * STEP[problem.format]
-    per_row = 0 if problem.format == "w8a16" else (4 if problem.format == "mxfp4a16" else 2 + problem.zero_point)
-    stage = config.block_n * config.blocks * (WORD_BYTES + per_row) + config.block_m * turn_k * 2
+    block_bytes = WORD_BYTES + SCALE_BYTES[problem.format] * (1 + problem.zero_point)
+    stage = config.block_n * config.blocks * block_bytes + config.block_m * turn_k * 2
     passes = device.is_amd or device.architecture.startswith("10")
     wide = config.block_n * turn_k * 2 if passes else 0
     stages = config.stages - 1 if device.is_amd else config.stages

@@ -58,7 +58,7 @@ def test_prepacking_keeps_the_bits(name: str, zero_point: bool) -> None:
     if zero_point:
         assert packed.zero_points is not None
         assert quantised.zero_points is not None
-        assert torch.equal(packed.zero_points[:, :rows].t(), quantised.zero_points)
+        assert torch.equal(packed.zero_points[:, :rows].t().to(torch.uint8), quantised.zero_points)
 
 
 @pytest.mark.parametrize(("name", "zero_point"), FORMATS)

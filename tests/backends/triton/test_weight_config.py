@@ -59,6 +59,15 @@ def test_many_rows_get_large_tiles_that_nobody_shares() -> None:
     assert not any(each.split for each in candidates(MANY, HOPPER))
 
 
+def test_blocks_through_descriptors_begin_where_descriptors_write() -> None:
+    """An odd block of 64 bytes would be written between two of their units: a Hopper unit's context is lost by it."""
+    for sizes in SHAPES:
+        for zero_point in (False, True):
+            found = candidates(Problem("w4a16", *sizes, zero_point=zero_point), HOPPER)
+            assert found
+            assert not [each for each in found if each.block_n * each.blocks * 2 % 128]
+
+
 def test_no_program_shares_a_tile_on_amd() -> None:
     for name in ("gfx90a", "gfx942", "gfx950"):
         assert not any(each.split for each in candidates(FEW, DEVICES[name]))
@@ -71,6 +80,8 @@ def test_no_program_shares_a_tile_on_amd() -> None:
         (Config(64, 16, 2, 4, 4), 384, "takes 256 numbers along K at a time, and k=384 is no multiple"),
         (Config(64, 16, 2, 4, 4, 9), 2048, "has more parts than the 8 turns of its loop over k=2048"),
         (Config(64, 16, 2, 4, 4, 8), 2048, None),
+        (Config(32, 16, 2, 4, 4), 2048, None),
+        (Config(32, 16, 1, 4, 4), 2048, "scales of 64 bytes a turn, no multiple of the 128 of a descriptor"),
         (Config(64, 16, 2, 4, 1), 2048, "would load nothing ahead"),
         (Config(256, 256, 1, 8, 2), 2048, "no room for its sums in registers"),
         (Config(128, 256, 1, 8, 3, 2), 2048, "no room for its sums in registers"),
