@@ -72,6 +72,33 @@ def test_the_rate_moves_with_the_clock_and_the_fraction_at_the_clock_does_not():
     assert slow.fraction_spec < 0.85 * fast.fraction_spec
 
 
+def two_clocks(fast_share, cycles=2.2e6, launches=1):
+    """A kernel of constant cycles, partly at one clock and partly at another, with the mean clock counted."""
+    clocks = [1410e6] * round(100 * fast_share) + [1335e6] * round(100 * (1 - fast_share))
+    durations = tuple(round(cycles / hz * 1e9) * launches for hz in clocks)
+    counted_hz = cycles * launches * len(clocks) / (sum(durations) * 1e-9)  # what a counter read before and after tells
+    samples = SampleSet(durations, launches, "graph", 1e-9, len(durations), sum(durations), min(durations))
+    return Measurement(Outcome.OK, samples=samples, converged=True, telemetry=clock(counted_hz))
+
+
+def test_cycles_are_the_same_whichever_clock_the_median_launch_ran_at():
+    """The mean clock with the median time told of cycles 3 % apart, of one kernel on one device."""
+    work = gemm(8192)
+    found = [summarize(two_clocks(share), work, COLD, LIMITS, CALIBRATION) for share in (0.1, 0.4, 0.6, 0.9)]
+    assert {round(each.p50_s * 1e9) for each in found} == {round(2.2e6 / 1335e6 * 1e9), round(2.2e6 / 1410e6 * 1e9)}
+    assert [each.p50_s * each.clock_hz for each in found] == pytest.approx([2.2e6] * 4, rel=1e-5)
+    assert [each.clock_hz for each in found] == pytest.approx([1335e6, 1335e6, 1410e6, 1410e6], rel=1e-5)
+    assert [each.fraction_at_clock for each in found] == pytest.approx([found[0].fraction_at_clock] * 4, rel=1e-5)
+    grouped = summarize(two_clocks(0.4, launches=7), work, COLD, LIMITS, CALIBRATION)
+    assert grouped.p50_s * grouped.clock_hz == pytest.approx(2.2e6, rel=1e-5)
+
+
+def test_a_few_long_samples_do_not_raise_the_clock_above_the_device_s_own():
+    held_up = SampleSet((1_000_000,) * 9 + (6_000_000,), 1, "graph", 1e-9, 10, 15_000_000, 1_000_000)
+    measurement = Measurement(Outcome.OK, samples=held_up, converged=True, telemetry=clock(1.9e9))
+    assert summarize(measurement, gemm(4096), COLD, LIMITS, CALIBRATION).clock_hz == LIMITS.info.max_clock_hz
+
+
 def test_without_a_counter_there_is_no_fraction_at_the_clock():
     work = gemm(8192)
     summary = summarize(timed(1.6e-3), work, COLD, LIMITS, CALIBRATION)

@@ -15,8 +15,10 @@ SIDES = (8192, 4096, 2048, 1024, 512)
 UNKNOWN_SIDE = 2048
 MIDDLING_LLC_BYTES = 32 * 2**20  # to size by where none is known: a wrong guess makes a case tell less, not wrong
 STEP = 256  # sides are multiples of it, so that no library pads
-IN_CACHE = 0.5  # of the last-level cache: what a product's weights may take to be found there again
-BEYOND_CACHE = 4
+# Shares of the last-level cache that weights take: found there again wherever they lie (Hopper's halves keep copies of each
+# other's data), and so far beyond it that where the allocator put them averages out.
+IN_CACHE = 0.25
+BEYOND_CACHE = 8
 
 # The formats that models run in first; the second is one whose units differ from the first's.
 FIRST = ("bf16", "fp16", "fp32")

@@ -48,13 +48,13 @@ def limits(info: DeviceInfo) -> Ceilings:
 
 def test_a_large_accelerator_gets_large_products() -> None:
     assert products(limits(H200)) == Products(
-        ("bf16", "fp8_e4m3"), ("8192x8192x8192", "4096x4096x4096", "2048x2048x2048", "16x3840x3840", "16x11008x11008")
+        ("bf16", "fp8_e4m3"), ("8192x8192x8192", "4096x4096x4096", "2048x2048x2048", "16x2560x2560", "16x15616x15616")
     )
 
 
 def test_two_cores_get_small_ones_in_the_formats_they_compute_in() -> None:
     few = products(limits(TWO_CORES))
-    assert few == Products(("fp32", "fp64"), ("512x512x512", "256x256x256", "128x128x128", "16x1280x1280", "16x4096x4096"))
+    assert few == Products(("fp32", "fp64"), ("512x512x512", "256x256x256", "128x128x128", "16x1024x1024", "16x5632x5632"))
     wide = DeviceInfo(
         "cpu", 0, "Two cores", "b", 8 * 2**30, visible_units=2, max_clock_hz=2.6e9, llc_bytes=32 * MIB,
         isa=("avx512f", "avx512_bf16"), cold_by="flush",
