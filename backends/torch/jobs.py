@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from backends.torch import attention, calibration, collective, gemm
+from backends.torch import attention, calibration, collective, decode, gemm
 from backends.torch.target import Target
 from suite.backend import Kernel, Sampler
 from suite.case import Case
@@ -21,6 +21,7 @@ class Port(NamedTuple):
 PORTS = {
     "gemm": Port(gemm.reason, gemm.prepare),
     "attention": Port(attention.reason, attention.prepare),
+    "decode": Port(decode.reason, decode.prepare),
     "calibration": Port(calibration.reason, calibration.prepare),
     "collective": Port(collective.reason, collective.prepare, collective.sampler),
 }

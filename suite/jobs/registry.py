@@ -4,10 +4,11 @@ from suite.errors import UsageError, nearest
 from suite.jobs.attention import AttentionJob
 from suite.jobs.calibration import CalibrationJob
 from suite.jobs.collective import CollectiveJob
+from suite.jobs.decode import DecodeJob
 from suite.jobs.gemm import GemmJob
 from suite.jobs.job import Job
 
-JOBS: dict[str, Job] = {job.name: job for job in (GemmJob(), AttentionJob(), CollectiveJob(), CalibrationJob())}
+JOBS: dict[str, Job] = {job.name: job for job in (GemmJob(), AttentionJob(), DecodeJob(), CollectiveJob(), CalibrationJob())}
 
 
 def find(name: str) -> Job:

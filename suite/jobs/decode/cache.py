@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from suite.jobs.decode.pages import Pages
+from suite.jobs.decode.pages import Pages, Paging
 
 NUMBER_BYTES: Mapping[str, int] = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8_e4m3": 1, "int8": 1}
 SCALE_BYTES, ENTRY_BYTES, LENGTH_BYTES = 4, 4, 4  # fp32, and int32 twice
@@ -46,7 +46,7 @@ class Bytes(NamedTuple):
         return sum(self)
 
 
-def compulsory_bytes(heads: Heads, pages: Pages, format_name: str, scales: str, q_len: int, q_bytes: int = 2) -> Bytes:
+def compulsory_bytes(heads: Heads, pages: Pages | Paging, format_name: str, scales: str, q_len: int, q_bytes: int = 2) -> Bytes:
     """K and V once for each KV head and token in the cache (a shared page once, the rest of a last page not at all), scales,
     entries of the table and lengths, queries and output (``q_bytes`` a number).
 
@@ -55,12 +55,12 @@ def compulsory_bytes(heads: Heads, pages: Pages, format_name: str, scales: str, 
     return _bytes(heads, pages, format_name, scales, q_len, q_bytes, pages.unique_tokens)
 
 
-def separate_bytes(heads: Heads, pages: Pages, format_name: str, scales: str, q_len: int, q_bytes: int = 2) -> Bytes:
+def separate_bytes(heads: Heads, pages: Pages | Paging, format_name: str, scales: str, q_len: int, q_bytes: int = 2) -> Bytes:
     """The same where every sequence reads its own prefix: what goes to memory when no cache holds a shared one."""
     return _bytes(heads, pages, format_name, scales, q_len, q_bytes, sum(pages.lengths))
 
 
-def _bytes(heads: Heads, pages: Pages, format_name: str, scales: str, q_len: int, q_bytes: int, tokens: int) -> Bytes:
+def _bytes(heads: Heads, pages: Pages | Paging, format_name: str, scales: str, q_len: int, q_bytes: int, tokens: int) -> Bytes:
     assert scales in SCALES, scales
     batch = len(pages.lengths)
     token_scales = tokens * heads.kv_heads if scales == "token" else 1 if scales == "tensor" else 0
@@ -84,7 +84,7 @@ def flops(heads: Heads, lengths: tuple[int, ...], q_len: int) -> int:
     return 2 * (2 * heads.width + heads.tail) * heads.q_heads * pairs
 
 
-def cache_bytes(heads: Heads, pages: Pages, format_name: str, scales: str) -> int:
+def cache_bytes(heads: Heads, pages: Pages | Paging, format_name: str, scales: str) -> int:
     """Memory of the whole cache, whole pages and their scales."""
     tokens = pages.page_count * pages.page_size
     token_scales = tokens * heads.kv_heads if scales == "token" else 1 if scales == "tensor" else 0

@@ -1,32 +1,37 @@
 """Page tables: which page of the cache has which tokens of a sequence."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from suite.errors import UsageError, nearest
+
+if TYPE_CHECKING:  # plan counts pages and makes no table
+    import numpy as np
 
 ORDERS = ("random", "contiguous")
 
 
-class Pages(NamedTuple):
-    """The pages of a batch.
+class Paging(NamedTuple):
+    """How a batch is cut into pages: all that counting needs of a page table."""
 
-    ``table`` (batch x pages of the longest sequence) in int32 has 0 behind a sequence's last page; ``page_count`` pages make up
-    the cache, each used, and by one sequence only unless it is of the ``shared_tokens`` that all begin with.
-    """
-
-    table: np.ndarray
     lengths: tuple[int, ...]
     page_size: int
-    page_count: int
     shared_tokens: int = 0
 
     @property
     def entries(self) -> int:
         """Entries of the table that stand for a page."""
-        return sum(-(-length // self.page_size) for length in self.lengths)
+        return sum(self.counts)
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Pages of each sequence, shared ones included."""
+        return tuple(-(-length // self.page_size) for length in self.lengths)
+
+    @property
+    def page_count(self) -> int:
+        """Pages of the cache: those of a shared prefix once."""
+        return self.entries - (len(self.lengths) - 1) * (self.shared_tokens // self.page_size)
 
     @property
     def unique_tokens(self) -> int:
@@ -39,14 +44,43 @@ class Pages(NamedTuple):
         return 1.0 - self.unique_tokens / (self.page_count * self.page_size)
 
 
-def paged(lengths: Sequence[int], page_size: int, *, shared_tokens: int = 0, order: str = "random", seed: int = 0) -> Pages:
-    """Give every sequence its pages: drawn without repeats, or one after the other where ``order`` is ``contiguous``.
+class Pages(NamedTuple):
+    """The pages of a batch.
 
-    All sequences begin with the same ``shared_tokens``, in the same pages: whole ones, since the next token of a page belongs
-    to one sequence only.  Raises ``UsageError`` for what no table can have, naming the limit.
+    ``table`` (batch x pages of the longest sequence) in int32 has 0 behind a sequence's last page; ``page_count`` pages make up
+    the cache, each used, and by one sequence only unless it is of the ``shared_tokens`` that all begin with.
     """
-    if order not in ORDERS:
-        raise UsageError(f"unknown order of pages '{order}'{nearest(order, ORDERS)}")
+
+    table: "np.ndarray"
+    lengths: tuple[int, ...]
+    page_size: int
+    page_count: int
+    shared_tokens: int = 0
+
+    @property
+    def paging(self) -> Paging:
+        return Paging(self.lengths, self.page_size, self.shared_tokens)
+
+    @property
+    def entries(self) -> int:
+        """See ``Paging``."""
+        return self.paging.entries
+
+    @property
+    def unique_tokens(self) -> int:
+        """See ``Paging``."""
+        return self.paging.unique_tokens
+
+    @property
+    def wasted(self) -> float:
+        """See ``Paging``."""
+        return self.paging.wasted
+
+
+def paging(lengths: Sequence[int], page_size: int, shared_tokens: int = 0) -> Paging:
+    """Cut sequences into pages.  All of them begin with the same ``shared_tokens``, in the same pages: whole ones, since the
+    next token of a page belongs to one sequence only.  Raises ``UsageError`` for what no table can have, naming the limit.
+    """
     if page_size < 1 or not lengths or min(lengths) < 1:
         raise UsageError(f"pages of {page_size} tokens for sequences of {list(lengths)}; all of them have at least 1 token")
     if shared_tokens % page_size or not 0 <= shared_tokens <= min(lengths):
@@ -55,10 +89,22 @@ def paged(lengths: Sequence[int], page_size: int, *, shared_tokens: int = 0, ord
             f"a shared prefix of {shared_tokens} tokens; whole pages of {page_size} are shared, and of the shortest "
             f"sequence at most {most} tokens"
         )
+    return Paging(tuple(lengths), page_size, shared_tokens)
+
+
+def paged(lengths: Sequence[int], page_size: int, *, shared_tokens: int = 0, order: str = "random", seed: int = 0) -> Pages:
+    """Give every sequence its pages: drawn without repeats, or one after the other where ``order`` is ``contiguous``.
+
+    Raises ``UsageError`` as ``paging`` does.
+    """
+    import numpy as np
+
+    if order not in ORDERS:
+        raise UsageError(f"unknown order of pages '{order}'{nearest(order, ORDERS)}")
+    cut = paging(lengths, page_size, shared_tokens)
     shared = shared_tokens // page_size
-    own = [-(-length // page_size) - shared for length in lengths]
-    count = shared + sum(own)
-    numbers = np.arange(count, dtype=np.int32)
+    own = [pages - shared for pages in cut.counts]
+    numbers = np.arange(cut.page_count, dtype=np.int32)
     if order == "random":
         numbers = np.random.default_rng(seed).permutation(numbers)
     table = np.zeros((len(lengths), shared + max(own)), dtype=np.int32)
@@ -67,4 +113,4 @@ def paged(lengths: Sequence[int], page_size: int, *, shared_tokens: int = 0, ord
     for row, pages in zip(table, own, strict=True):
         row[shared : shared + pages] = numbers[first : first + pages]
         first += pages
-    return Pages(table, tuple(lengths), page_size, count, shared_tokens)
+    return Pages(table, cut.lengths, page_size, cut.page_count, shared_tokens)

@@ -82,7 +82,7 @@ SOUND = [
     Spec("MLA in int8", {**EIGHT, "heads": "8/1x48/32"}, "int8"),
     Spec("many splits", {"batch": 1, "kv_len": 500}),
 ]
-BROKEN = Spec("planted bugs", EIGHT, "int8")
+BROKEN = Spec("planted bugs", {**EIGHT, "kv_len": 37, "page_size": 8}, "int8")
 
 
 def main() -> None:

@@ -1,0 +1,30 @@
+"""Roofbench's own kernels (``backends.triton.decode``) on the buffers of every other implementation."""
+
+from backends.torch.decode.way import Made, Task
+from backends.torch.target import Target
+from suite.case import Workload
+
+NAMES = ("triton", "triton_tuned")
+
+
+def refuses(name: str, workload: Workload, target: Target) -> str | None:
+    """Devices and sizes that they are not made for."""
+    if target.kind != "cuda":
+        return f"implementation {name} runs on GPUs; the device here is a {target.kind.upper()}"
+    from backends.triton.works import why_not
+
+    why = why_not()
+    if why:
+        return why
+    from backends.triton.decode import port
+    from backends.triton.gemm.device import of_torch
+
+    return port.reason(workload, of_torch(target.device.index))
+
+
+def make(name: str, task: Task) -> Made:
+    """See ``backends.triton.decode.port``."""
+    from backends.triton.decode import port
+    from backends.triton.gemm.device import of_torch
+
+    return port.make(name, task, of_torch(task.target.device.index))

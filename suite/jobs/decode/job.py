@@ -1,0 +1,253 @@
+"""What the decode job measures: its axes, work model and footprint."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from suite.case import Case, Items, Regime, Workload, items
+from suite.errors import UsageError, nearest
+from suite.jobs.decode.cache import Bytes, cache_bytes, compulsory_bytes, flops, separate_bytes
+from suite.jobs.decode.formats import ACTIVATIONS, FORMATS, activation_of, scaling_of, semantics_of
+from suite.jobs.decode.lengths import DISTRIBUTIONS as LENGTHS
+from suite.jobs.decode.pages import ORDERS
+from suite.jobs.decode.sizes import (
+    LARGEST_BATCH,
+    LARGEST_LENGTH,
+    LARGEST_PAGE,
+    MOST_NEW_TOKENS,
+    Heads,
+    Sizes,
+    params_of,
+    parse_heads,
+    sizes_of,
+)
+from suite.jobs.decode.tolerance import tolerance
+from suite.settings import JobSettings
+from suite.work import Footprint, Work
+
+# Who computes.  ``naive`` gathers the pages into one piece of memory and attends to that; ``library_*`` are the backends of
+# torch's scaled_dot_product_attention on keys and values that lie in one piece already, the baseline that no page table costs
+# anything; ``flashinfer`` is the package of this name; ``triton`` a kernel of roofbench's own, cut by a table, ``triton_tuned``
+# in whichever of several ways was the fastest when they were tried.
+IMPLEMENTATIONS = ("naive", "library_math", "library_flash", "library_cudnn", "flashinfer", "triton", "triton_tuned")
+DISTRIBUTIONS = ("normal", "uniform", "integer", "zeros", "constant", "outliers")
+NAMED = {
+    "formats": tuple(FORMATS),
+    "lengths": LENGTHS,
+    "page_orders": ORDERS,
+    "distributions": DISTRIBUTIONS,
+    "implementations": IMPLEMENTATIONS,
+}
+COUNTED = {
+    "batches": range(1, LARGEST_BATCH + 1),
+    "kv_lens": range(1, LARGEST_LENGTH + 1),
+    "q_lens": range(1, MOST_NEW_TOKENS + 1),
+    "page_sizes": range(1, LARGEST_PAGE + 1),
+    "shared_prefixes": range(LARGEST_LENGTH),
+}
+SINGULAR = {"batches": "batch", "lengths": "spread of lengths", "shared_prefixes": "shared prefix"}
+SCRATCH_BYTES = 1024 * 2**20  # data and references go by blocks
+PLACE_BYTES = 8  # a token's place in the cache, for filling it
+
+
+@dataclass
+class DecodeSettings(JobSettings):
+    """Axes of the decode job; each list is an axis.
+
+    ``formats`` are of the cache.  ``heads`` are ``32x128`` (heads x head_dim), ``32/8x128`` (query heads / heads of K and V)
+    or ``128/1x576/512`` (columns of keys / of values, which are the first of a key's: MLA).  ``kv_lens`` are tokens of a
+    sequence in the mean, spread over the batch as ``lengths`` says: ``equal``, ``uniform`` (a quarter to seven quarters of the
+    mean) or ``skewed`` (log-normal).  ``q_lens`` are new tokens of a sequence in one step.  Pages of ``page_sizes`` tokens lie
+    at ``random`` or one after the other (``contiguous``).  ``shared_prefixes`` are tokens with which all sequences begin, in
+    the same pages: whole ones; left out where a sequence is no longer than that.
+
+    ``scaling`` is one value or a list of what shares a scale in a cache of 8 bits: ``tensor`` or ``token`` (each token and head
+    its own); ``activation`` likewise the type of queries and output beside such a cache: ``bf16`` or ``fp16``.  Null is the
+    first of them.
+    """
+
+    name: str = "decode"
+    formats: list[str] = field(default_factory=lambda: ["bf16"])
+    heads: list[str] = field(default_factory=lambda: ["32/8x128"])
+    batches: list[int] = field(default_factory=lambda: [32])
+    kv_lens: list[int] = field(default_factory=lambda: [4096])
+    q_lens: list[int] = field(default_factory=lambda: [1])
+    lengths: list[str] = field(default_factory=lambda: ["equal"])
+    page_sizes: list[int] = field(default_factory=lambda: [16])
+    page_orders: list[str] = field(default_factory=lambda: ["random"])
+    shared_prefixes: list[int] = field(default_factory=lambda: [0])
+    distributions: list[str] = field(default_factory=lambda: ["normal"])
+    implementations: list[str] = field(default_factory=lambda: ["library_flash", "naive", "triton"])
+    scaling: Any = None
+    activation: Any = None
+
+
+class DecodeJob:
+    """See ``suite.jobs.job.Job``."""
+
+    name = "decode"
+    method_version = 1
+    settings_type = DecodeSettings
+    formats = tuple(FORMATS)
+    implementations = IMPLEMENTATIONS
+    usual_regimes: tuple[Regime, ...] = ()
+
+    def check(self, settings: DecodeSettings) -> None:
+        """Refuse names that are not known, axes that are empty, and sizes that do not fit each other."""
+        for axis, valid in NAMED.items():
+            _check_names(axis, getattr(settings, axis), valid)
+        for axis, allowed in COUNTED.items():
+            _check_counts(axis, getattr(settings, axis), allowed)
+        _check_choices("scaling", settings.scaling, [each for fmt in FORMATS.values() for each in fmt.scalings])
+        _check_choices(
+            "activation", settings.activation, [each for fmt in FORMATS.values() for each in fmt.activations[1:]] + ["bf16"]
+        )
+        if not settings.heads:
+            raise UsageError("jobs.decode.heads is empty; name for instance 32x128, 32/8x128 or 128/1x576/512")
+        for text in settings.heads:
+            parse_heads(text)
+        _check_fit(settings)
+        if next(self.workloads(settings), None) is None:
+            raise UsageError(
+                f"jobs.decode.shared_prefixes={list(settings.shared_prefixes)} leaves nothing: some sequence is no longer than "
+                "that; add 0, or longer kv_lens"
+            )
+
+    def workloads(self, settings: DecodeSettings) -> Iterator[Workload]:
+        """Formats outermost, so that one format's sizes stand together."""
+        for name in dict.fromkeys(settings.formats):
+            for semantics, sizes in product(_semantics(settings, name), _sizes(settings)):
+                axes = product(_activations(settings, name), dict.fromkeys(settings.distributions))
+                for activation, distribution in axes:
+                    yield Workload("decode", name, items(dict(params_of(sizes)) | activation), distribution, semantics)
+
+    def switches(self, settings: DecodeSettings, workload: Workload) -> tuple[Items, ...]:
+        """None apply."""
+        return ((),)
+
+    def misfit(self, case: Case) -> str | None:
+        """Nothing: what a device lacks is recorded."""
+        return None
+
+    def work(self, workload: Workload, switches: Items = ()) -> Work:
+        """Operations of the visible pairs, 2(d_qk + d_v) each; K and V once for each token and KV head, a shared prefix once
+        for all sequences, with scales, page table, lengths, queries and output.  Products are of the activations' type.
+        """
+        sizes = sizes_of(workload)
+        return Work(
+            flops=flops(sizes.heads, sizes.tokens, sizes.q_len),
+            compulsory_bytes=bytes_of(workload).total,
+            pipe=activation_of(workload),
+        )
+
+    def footprint(self, workload: Workload, switches: Items = ()) -> Footprint:
+        """What a launch touches.  Beside it the cache's unused places, where each token stands, a result in a library's own
+        buffer, and keys and values in one piece where a library takes them so.
+
+        What ``naive`` gathers is not reckoned with: a case that has no room for it says so.
+        """
+        sizes, moved = sizes_of(workload), bytes_of(workload)
+        held = cache_bytes(sizes.heads, sizes.paging, workload.format, scaling_of(workload))
+        return Footprint(
+            input_bytes=moved.total - moved.output,
+            output_bytes=moved.output,
+            scratch_bytes=SCRATCH_BYTES,
+            rearranged_bytes=held
+            - moved.kv
+            - moved.scales
+            + PLACE_BYTES * sizes.paging.unique_tokens
+            + moved.output
+            + (separate_bytes_of(workload).kv if is_in_one_piece(workload) else 0),
+        )
+
+    def tolerance(self, workload: Workload, switches: Items) -> float:
+        """See ``suite.jobs.decode.tolerance``."""
+        return tolerance(workload)
+
+
+def bytes_of(workload: Workload) -> Bytes:
+    """What one step moves at least, part by part."""
+    sizes, width = sizes_of(workload), ACTIVATIONS[activation_of(workload)].bytes
+    return compulsory_bytes(sizes.heads, sizes.paging, workload.format, scaling_of(workload), sizes.q_len, width)
+
+
+def separate_bytes_of(workload: Workload) -> Bytes:
+    """The same where every sequence reads its own prefix."""
+    sizes, width = sizes_of(workload), ACTIVATIONS[activation_of(workload)].bytes
+    return separate_bytes(sizes.heads, sizes.paging, workload.format, scaling_of(workload), sizes.q_len, width)
+
+
+def is_in_one_piece(workload: Workload) -> bool:
+    """Whether a library without page tables can be given the same keys and values: numbers as they are, of one length."""
+    return not FORMATS[workload.format].is_quantised and not sizes_of(workload).is_ragged
+
+
+def _sizes(settings: DecodeSettings) -> Iterator[Sizes]:
+    """Heads outermost, then batches, lengths and pages; without prefixes that leave a sequence no token of its own."""
+    heads: list[Heads] = [parse_heads(text) for text in dict.fromkeys(settings.heads)]
+    counted = ("batches", "kv_lens", "q_lens", "lengths", "page_sizes", "page_orders", "shared_prefixes")
+    axes = (dict.fromkeys(getattr(settings, axis)) for axis in counted)
+    for each, batch, kv_len, q_len, spread, page_size, order, shared in product(heads, *axes):
+        sizes = Sizes(batch, each[0], each[1], q_len, kv_len, each[2], each[3], page_size, order, spread, shared)
+        if shared < min(sizes.tokens):
+            yield sizes
+
+
+def _semantics(settings: DecodeSettings, name: str) -> list[Items]:
+    return list(dict.fromkeys(semantics_of(name, scaling) for scaling in _asked(settings.scaling)))
+
+
+def _activations(settings: DecodeSettings, name: str) -> list[dict[str, Any]]:
+    """What a workload says of the type of its queries: nothing where the cache's format decides it."""
+    fmt = FORMATS[name]
+    if not fmt.is_quantised:
+        return [{}]
+    return [{"activation": each} for each in dict.fromkeys(each or fmt.activations[0] for each in _asked(settings.activation))]
+
+
+def _asked(given: Any) -> list[Any]:
+    """A setting of one value or several, as a list."""
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _check_names(axis: str, given: list[str], valid: tuple[str, ...]) -> None:
+    for each in given:
+        if each not in valid:
+            singular = SINGULAR.get(axis, axis[:-1].replace("_", " "))
+            raise UsageError(f"unknown {singular} '{each}' in jobs.decode.{axis}{nearest(str(each), valid)}")
+    if not given:
+        raise UsageError(f"jobs.decode.{axis} is empty; name at least one of {', '.join(valid)}")
+
+
+def _check_counts(axis: str, given: list[int], allowed: range) -> None:
+    if not given:
+        raise UsageError(f"jobs.decode.{axis} is empty; name for instance [{max(allowed[0], min(16, allowed[-1]))}]")
+    for each in given:
+        if each not in allowed:
+            raise UsageError(f"jobs.decode.{axis} has {each}; it goes from {allowed[0]} to {allowed[-1]}")
+
+
+def _check_choices(name: str, given: Any, valid: list[str]) -> None:
+    asked, valid = _asked(given), list(dict.fromkeys(valid))
+    for each in asked:
+        if each is not None and each not in valid:
+            raise UsageError(f"unknown {name} '{each}' in jobs.decode.{name}{nearest(str(each), valid)}")
+    if not asked:
+        raise UsageError(f"jobs.decode.{name} is empty; leave it out for the default")
+
+
+def _check_fit(settings: DecodeSettings) -> None:
+    """Whole pages are shared, and a sequence has the tokens that it decodes."""
+    for shared, size in product(settings.shared_prefixes, settings.page_sizes):
+        if shared % size:
+            raise UsageError(
+                f"jobs.decode.shared_prefixes has {shared}, no multiple of the {size} in jobs.decode.page_sizes, and whole "
+                f"pages are shared; write {-(-shared // size) * size}"
+            )
+    for sizes in _sizes(settings):
+        if sizes.q_len > min(sizes.tokens):
+            raise UsageError(
+                f"jobs.decode.q_lens has {sizes.q_len}, above the {min(sizes.tokens)} tokens of the shortest sequence of "
+                f"kv_lens={sizes.kv_len}, lengths={sizes.lengths}; write longer kv_lens"
+            )
