@@ -57,7 +57,7 @@ def burst_windows(sampler: Sampler, telemetry: Telemetry, settings: MeasureSetti
 
 
 def settle(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings, briefly: bool = False) -> bool:
-    """Run until two successive windows agree, or ``steady_timeout_s`` has passed; return whether they did.
+    """Run until successive windows, or means of several, agree, or ``steady_timeout_s`` has passed; return whether they did.
 
     ``briefly`` only restores the kernel's own load between alternating rounds.
     """
@@ -65,12 +65,11 @@ def settle(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings, br
         _window(sampler, telemetry, settings.steady_window_s * BRIEF_SHARE)
         return True
     deadline = time.monotonic() + settings.steady_timeout_s
-    before = _window(sampler, telemetry, settings.steady_window_s)
+    windows = [_window(sampler, telemetry, settings.steady_window_s)]
     while time.monotonic() < deadline:
-        after = _window(sampler, telemetry, settings.steady_window_s)
-        if settled(before, after, settings.steady_tolerance):
+        windows.append(_window(sampler, telemetry, settings.steady_window_s))
+        if settled(windows, settings.steady_tolerance):
             return True
-        before = after
     return False
 
 

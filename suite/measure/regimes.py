@@ -1,6 +1,7 @@
 """What a regime asks for: how many input sets, how long a window, and whether a load has become steady."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from suite.case import Regime
@@ -41,10 +42,31 @@ class Reading(NamedTuple):
     power_w: float | None
 
 
-def settled(before: Reading, after: Reading, tolerance: float) -> bool:
-    """Whether two successive windows agree in clock and power; in time where neither is read."""
+def settled(readings: Sequence[Reading], tolerance: float) -> bool:
+    """Whether two successive means agree in clock and power, or in time where neither is read: of one window, or of several.
+
+    What holds a device at its power limit goes round: an H200's clock and power rise and fall by 2 % once a second, so that
+    means of half a second differ for as long as it lasts, and means of a second agree.
+    """
+    means = ((mean_of(readings[-2 * count : -count]), mean_of(readings[-count:])) for count in range(1, len(readings) // 2 + 1))
+    return any(_agree(before, after, tolerance) for before, after in means)
+
+
+def mean_of(readings: Sequence[Reading]) -> Reading:
+    """The mean of windows of one length; what one of them lacks, it lacks."""
+    time_s, clock_hz, power_w = (_mean(values) for values in zip(*readings, strict=True))
+    assert time_s is not None, "every window has a time"
+    return Reading(time_s, clock_hz, power_w)
+
+
+def _agree(before: Reading, after: Reading, tolerance: float) -> bool:
     pairs = [(before.clock_hz, after.clock_hz), (before.power_w, after.power_w)]
     known = [(a, b) for a, b in pairs if a is not None and b is not None]
     if not known:
         known = [(before.time_s, after.time_s)]
     return all(abs(b - a) <= tolerance * max(abs(a), abs(b)) for a, b in known)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if len(known) == len(values) else None

@@ -41,11 +41,31 @@ def test_warm_and_flushed_cases_need_one_set():
 
 
 def test_clock_and_power_decide_where_they_are_read():
-    assert settled(Reading(1.0, 1400e6, 690.0), Reading(1.2, 1405e6, 691.0), 0.01)
-    assert not settled(Reading(1.0, 1400e6, 690.0), Reading(1.0, 1440e6, 691.0), 0.01)
-    assert not settled(Reading(1.0, 1400e6, 500.0), Reading(1.0, 1400e6, 600.0), 0.01)
+    assert settled([Reading(1.0, 1400e6, 690.0), Reading(1.2, 1405e6, 691.0)], 0.01)
+    assert not settled([Reading(1.0, 1400e6, 690.0), Reading(1.0, 1440e6, 691.0)], 0.01)
+    assert not settled([Reading(1.0, 1400e6, 500.0), Reading(1.0, 1400e6, 600.0)], 0.01)
 
 
 def test_time_decides_where_neither_is_read():
-    assert settled(Reading(1.0, None, None), Reading(1.005, None, None), 0.01)
-    assert not settled(Reading(1.0, None, None), Reading(1.05, None, None), 0.01)
+    assert settled([Reading(1.0, None, None), Reading(1.005, None, None)], 0.01)
+    assert not settled([Reading(1.0, None, None), Reading(1.05, None, None)], 0.01)
+
+
+# Means of half a second of an H200 at its power limit, a bf16 product of 8192^3: clock in MHz and power in W.
+AT_THE_LIMIT = ((1469.5, 709.5), (1453.5, 681.5), (1478, 700.5), (1450.5, 679), (1483, 705.5), (1458.5, 686))
+
+
+def test_a_clock_that_goes_round_at_the_power_limit_is_steady_by_means_of_whole_rounds():
+    readings = [Reading(1.6e-3, mhz * 1e6, watts) for mhz, watts in AT_THE_LIMIT]
+    assert not any(settled(readings[first : first + 2], 0.01) for first in range(len(readings) - 1))
+    assert not settled(readings[:3], 0.01)
+    assert settled(readings[:4], 0.01)
+
+
+def test_a_clock_that_goes_on_falling_is_not_steady_by_longer_means():
+    falling = [Reading(1.0, 1.98e9 * 0.985**step, 700.0) for step in range(20)]
+    assert not any(settled(falling[:count], 0.01) for count in range(2, 21))
+
+
+def test_one_window_settles_nothing():
+    assert not settled([Reading(1.0, 1400e6, 690.0)], 0.01)
