@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Self
 
 Scalar = str | int | float | bool
@@ -110,7 +111,7 @@ class Case:
     def title(self) -> str:
         """One line for people: ``gemm 4096x4096x4096 bf16 library cold/sustained/device``."""
         workload = self.workload
-        what = f"{workload.job} {shape_label(workload)} {workload.format_label}"
+        what = f"{workload.job} {shape_label(workload)} {_format_label(workload.format, workload.semantics)}"
         return f"{what} {self.implementation} {self.regime.label}"
 
     def to_json(self) -> dict[str, Any]:
@@ -146,11 +147,21 @@ def format_label(name: str, semantics: Mapping[str, Any]) -> str:
     return " ".join([name, *said, *flags])
 
 
+@lru_cache(maxsize=256)
+def _format_label(name: str, semantics: Items) -> str:
+    return format_label(name, dict(semantics))
+
+
 def shape_label(workload: Workload) -> str:
     """Sizes joined as they are written on the command line (``4096x4096x4096``, heads as ``32/8x128``), lengths of sequences as
     how many x how long, names that say alone what they are, and other parameters as ``name=value``.
     """
-    sizes, rest = sizes_of(dict(workload.params))
+    return _shape_label(workload.params)
+
+
+@lru_cache(maxsize=4096)  # the regimes, implementations and data of one workload share it, and a plan prints each of them
+def _shape_label(params: Items) -> str:
+    sizes, rest = sizes_of(dict(params))
     return " ".join([*([sizes] if sizes else []), *(f"{name}={value}" for name, value in rest.items())])
 
 

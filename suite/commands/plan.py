@@ -131,14 +131,13 @@ def searched(config: "RunConfig", slots: "Sequence[DeviceSlot]") -> "tuple[Subje
 
 
 def _case_lines(planned: Planned) -> Iterator[str]:
-    several, varying = len(planned.slots) > 1, _varying(planned.cases)
-    for case in planned.cases:
+    titles = [case.case.title for case in planned.cases]
+    several, varying = len(planned.slots) > 1, _varying(planned.cases, titles)
+    for case, title in zip(planned.cases, titles, strict=True):
         on = f"  device {case.slot}" if several else ""
         ending = f"  {case.verdict.value}: {case.reason}" if case.verdict else f"  {case.predicted_s:.1f} s"
-        choices = "".join(
-            f" {name}={_written(value)}" for name, value in _choices(case).items() if name in varying[case.case.title]
-        )
-        yield f"{case.case.title}{choices}{on}  {case.memory_bytes / 1e9:.3g} GB{ending}"
+        choices = "".join(f" {name}={_written(value)}" for name, value in _choices(case).items() if name in varying[title])
+        yield f"{title}{choices}{on}  {case.memory_bytes / 1e9:.3g} GB{ending}"
     for subject in planned.searches:
         on = f"  device {subject.slot.slot}" if several else ""
         yield f"search {subject.name}{on}  {_search_words(subject)}"
@@ -155,14 +154,14 @@ def _written(value: "Scalar") -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _varying(cases: "Sequence[PlannedCase]") -> dict[str, frozenset[str]]:
+def _varying(cases: "Sequence[PlannedCase]", titles: "Sequence[str]") -> dict[str, frozenset[str]]:
     """By title the choices that have several values under it: without them two lines would be the same.
 
     A switch that only some of them have is one of these.
     """
     seen: dict[str, list[dict[str, Scalar]]] = {}
-    for planned in cases:
-        seen.setdefault(planned.case.title, []).append(_choices(planned))
+    for planned, title in zip(cases, titles, strict=True):
+        seen.setdefault(title, []).append(_choices(planned))
     return {title: _differing(choices) for title, choices in seen.items()}
 
 
