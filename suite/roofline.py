@@ -26,13 +26,14 @@ from suite.work import Work
 
 # 2: medians of all samples, products of emulations, calibrations by backend; 3: what a cache bounds has no declared roof;
 # 4: the error of quantisation; 5: no fraction of a derived peak that was passed; 6: short collectives are a link's too;
-# 7: the clock is that of a launch of median length
-FORMULAS_VERSION = 7
+# 7: the clock is that of a launch of median length; 8: a power cap is told by the clock that it takes
+FORMULAS_VERSION = 8
 NS = 1e-9
 PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much
 LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
 POWER_CAPS = ("sw_power_cap",)
-POWER_CAP_SHARE = 0.97
+POWER_CAP_SHARE = 0.97  # of the limit, where the driver's clock or its maximum is not known
+FULL_CLOCK_SHARE = 0.998  # of the maximum: a step of an H200's clock is 0.8 %, so that a mean under this had a quarter of one
 ENERGY_WINDOW_S = 2.0  # the energy counter steps every 100 ms: shorter windows read its steps
 
 
@@ -151,7 +152,7 @@ def summarize(
         clock_hz=clock_hz,
         energy_j=_energy_per_launch_j(measurement, samples, regime),
         power_w=(power_w := _sustained_power_w(measurement, regime)),
-        throttle=throttle(measurement.telemetry, power_w, ceilings.info.power_limit_w),
+        throttle=throttle(measurement.telemetry, power_w, ceilings.info),
         quantisation_error=_quantisation_error(measurement),
     )
 
@@ -305,19 +306,26 @@ def mean(channel: Channel | None) -> float | None:
     return sum(channel.values) / len(channel.values) if channel is not None and channel.values else None
 
 
-def throttle(telemetry: Mapping[str, Channel], power_w: float | None, power_limit_w: float | None) -> str | None:
+def throttle(telemetry: Mapping[str, Channel], power_w: float | None, info: DeviceInfo) -> str | None:
     """Reasons that held the clock down and the share of readings that showed each; empty when none did, ``None`` when unread.
 
-    Each reason is a channel ``throttle.<reason>`` of zeros and ones.  The power cap is named only where mean power is near
-    the limit: drivers set that bit at 407 of 700 W too.
+    Each reason is a channel ``throttle.<reason>`` of zeros and ones.  The power cap is named only where it took something:
+    drivers set that bit at 407 of 700 W too, with the clock at its maximum.
     """
     reasons = {name: channel for name, channel in telemetry.items() if name.startswith(THROTTLE_PREFIX)}
     shares = {name.removeprefix(THROTTLE_PREFIX): mean(channel) for name, channel in reasons.items()}
     if not any(share is not None for share in shares.values()):
         return None
-    if not (power_w and power_limit_w and power_w >= POWER_CAP_SHARE * power_limit_w):
+    if not _is_held_down(mean(telemetry.get("sm_clock")), power_w, info):
         shares = {name: share for name, share in shares.items() if name not in POWER_CAPS}
     return ", ".join(f"{name} {share:.0%}" for name, share in sorted(shares.items()) if share)
+
+
+def _is_held_down(driver_clock_hz: float | None, power_w: float | None, info: DeviceInfo) -> bool:
+    """Whether the driver's own clock was under its maximum; whether power was at its limit, where the clock is not known."""
+    if driver_clock_hz and info.max_clock_hz:
+        return driver_clock_hz < FULL_CLOCK_SHARE * info.max_clock_hz
+    return bool(power_w and info.power_limit_w and power_w >= POWER_CAP_SHARE * info.power_limit_w)
 
 
 def _declared_fraction(

@@ -296,8 +296,21 @@ def test_throttle_names_reasons_and_shares():
     assert summarize(timed(1e-3), gemm(8192), COLD, LIMITS, CALIBRATION).throttle is None
 
 
-def test_the_power_cap_is_named_only_near_the_limit():
-    """The driver sets that bit at 407 W of 700 too."""
+@pytest.mark.parametrize(("driver_mhz", "power_w"), [(1980, 407.0), (1980, 696.0)])
+def test_the_power_cap_is_not_named_while_the_clock_is_at_its_maximum(driver_mhz, power_w):
+    """The driver sets that bit at 407 W of 700 too; a read of memory draws 696 W at the full clock."""
+    told = reasons(power_w) | {"sm_clock": Channel("Hz", (0.0,), (driver_mhz * 1e6,))}
+    assert summarize(timed(1e-3, told), gemm(8192), COLD, LIMITS, CALIBRATION).throttle == "hw_thermal 50%"
+
+
+@pytest.mark.parametrize(("driver_mhz", "power_w"), [(1399, 650.0), (1965, 689.0), (1946, 693.0)])
+def test_the_power_cap_is_named_where_it_takes_some_of_the_clock(driver_mhz, power_w):
+    """Of an H200: fp16 8192^3 at 93 % of its limit as the sensor has it, 1024^3, and fp32."""
+    told = reasons(power_w) | {"sm_clock": Channel("Hz", (0.0,), (driver_mhz * 1e6,))}
+    assert "sw_power_cap 50%" in summarize(timed(1e-3, told), gemm(8192), COLD, LIMITS, CALIBRATION).throttle
+
+
+def test_without_a_clock_the_power_cap_is_named_only_near_the_limit():
     assert summarize(timed(1e-3, reasons(407.0)), gemm(8192), COLD, LIMITS, CALIBRATION).throttle == "hw_thermal 50%"
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from suite.backend import Channel
+from suite.backend import Channel, DeviceInfo
 from suite.roofline import throttle
 from suite.telemetry import FAMILIES, UNITS, NoTelemetry, joined, power_integral_j, unit_of
 
@@ -36,7 +36,7 @@ def test_a_throttle_mask_missing_in_one_window_leaves_no_reason_counted_over_the
         whole = joined(whole, window, 10.0 * number)
     assert set(whole) == set(NAMED)
     assert {(channel.values, channel.unavailable) for channel in whole.values()} == {((), "GPU is lost")}
-    assert throttle(whole, None, None) is None
+    assert throttle(whole, None, DeviceInfo("fake", 0, "Fake", "f", 1)) is None
 
 
 def test_reasons_read_in_every_window_are_shifted_and_counted_over_all():

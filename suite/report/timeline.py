@@ -10,7 +10,7 @@ from suite.measure.statistics import median, quantile
 from suite.measure.timeline import sample_times_s
 from suite.measurement import Measurement
 from suite.report.timeaxis import TimeAxis, time_axis
-from suite.roofline import POWER_CAP_SHARE, POWER_CAPS, launch_times_s
+from suite.roofline import POWER_CAPS, launch_times_s
 from suite.telemetry import THROTTLE_PREFIX
 
 
@@ -104,12 +104,12 @@ def share_set(reason: Track) -> float:
 
 
 def uncounted(reasons: Iterable[Track], throttle: str | None) -> str:
-    """What to know of a reason that drivers set far below the power limit too, where the result is not called throttled by it.
+    """What to know of a reason that drivers set with the clock at its maximum too, where the result is not called throttled by it.
 
     ``throttle`` is the result's (see ``suite.roofline.throttle``).  Empty where there is no such reason.
     """
     set_too = [each.name for each in reasons if each.channel in POWER_CAPS and each.channel not in (throttle or "")]
-    return f"{set_too[0]} counts as throttling only from {POWER_CAP_SHARE:.0%} of the power limit on" if set_too else ""
+    return f"{set_too[0]} counts as throttling only where the driver's clock is under its maximum" if set_too else ""
 
 
 def _track(channels: Mapping[str, Channel], name: str) -> Track | None:
