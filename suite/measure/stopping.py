@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from suite.measure.statistics import Interval, median, median_interval
 
+FEWEST_WITH_A_RANGE = 6  # of so many independent samples the median lies between the least and the greatest in 97 of 100 cases
 LOOK_GROWTH = 1.25  # looking after every sample until it happens to be narrow would under-cover; looks are spaced geometrically
 ROUNDING = 1e-9  # a width of exactly one step is one step
 
@@ -44,7 +45,7 @@ class IntervalRule:
     def interval(self) -> Interval | None:
         """The interval at the last look, per sample and at least one step of the timer wide; ``None`` with one sample.
 
-        Of ``min_samples`` or more that did not converge it is no wider than their range.
+        Of ``FEWEST_WITH_A_RANGE`` or more that did not converge it is no wider than their range.
         """
         return self._interval
 
@@ -84,7 +85,7 @@ class IntervalRule:
         if self._looked_at >= 2:
             interval = median_interval(self._samples, self._resolution_s)
             self._converged = narrow_enough(interval, median(self._samples), self._target, self._resolution_s)
-            few = self._looked_at < self._min_samples
+            few = self._looked_at < FEWEST_WITH_A_RANGE
             self._interval = interval if few or self._converged else self._in_range(interval)
 
     def _in_range(self, interval: Interval) -> Interval:

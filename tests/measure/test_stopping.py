@@ -109,3 +109,13 @@ def test_what_did_not_converge_is_told_of_within_the_range_of_its_samples():
     assert rule.interval.low >= samples[0] - 1e-9
     assert rule.interval.high <= samples[-1] + 1e-9
     assert median_interval(samples).low < samples[0]
+
+
+@pytest.mark.parametrize(("count", "within"), [(5, False), (6, True), (13, True)])
+def test_a_handful_of_long_samples_is_told_of_within_its_range(count, within):
+    """Thirteen samples of 65 to 102 ms had an interval from 0 to 226 ms."""
+    samples = [0.065, 0.102, 0.066, 0.099, 0.067, 0.070, 0.101, 0.066, 0.068, 0.090, 0.067, 0.100, 0.069][:count]
+    rule = IntervalRule(0.005, 20, 0.1, sum(samples), 1e-9)
+    run(rule, samples)
+    assert not rule.converged
+    assert (rule.interval.low >= min(samples) - 1e-9 and rule.interval.high <= max(samples) + 1e-9) is within
