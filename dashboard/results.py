@@ -1,13 +1,22 @@
 """Result rows as a table that sorts by value: numbers stay numbers, in the units of its headings."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
 
-from suite.report.columns import ending
-from suite.report.words import counted, relative_half_width, remarks, resolved, tera_rates, variation, workload_title
+from suite.report.columns import EMPIRICAL, ending
+from suite.report.words import (
+    common_unit,
+    counted,
+    relative_half_width,
+    remarks,
+    resolved,
+    tera_rates,
+    variation,
+    workload_title,
+)
 from suite.rows import ResultRow
 
 _SHARE = "percent"
@@ -17,26 +26,38 @@ _CASE_PX = 250  # at most: a telephone has 390 across, and the column does not s
 
 def results_table(rows: Sequence[ResultRow]) -> None:
     """Every case with its figures; cases that failed keep their line, with the reason under Remarks."""
-    rate = tera_rates(row.format for row in rows)
-    frame = pd.DataFrame([_line(row, rate) for row in rows])
+    titles = _Titles(tera_rates(row.format for row in rows), *common_unit(row.p50_s for row in rows))
+    frame = pd.DataFrame([_line(row, titles) for row in rows])
     st.caption(f"{counted(len(rows), 'case')}; the table scrolls sideways, and a heading sorts it.")
     left_out = [name for name in ("Device", "Run", "Implementation") if frame[name].nunique() == 1]
     left_out += [name for name in ("Quantisation",) if frame[name].isna().all()]
     st.dataframe(
-        frame.drop(columns=left_out), column_config=_columns(rate, frame), hide_index=True, width="stretch", placeholder="–"
+        frame.drop(columns=left_out), column_config=_columns(titles, frame), hide_index=True, width="stretch", placeholder="–"
     )
 
 
-def _line(row: ResultRow, rate: str) -> dict[str, Any]:
+class _Titles(NamedTuple):
+    """The units of one table: of its rates, and of its times with the seconds that one of them has."""
+
+    rate: str
+    unit_s: float
+    unit: str
+
+    @property
+    def time(self) -> str:
+        return f"Time ({self.unit})"
+
+
+def _line(row: ResultRow, titles: _Titles) -> dict[str, Any]:
     half_width = relative_half_width(row) if resolved(row) else None
     return {
         "Case": workload_title(row),
-        "Time (µs)": _scaled(row.p50_s, 1e-6),
+        titles.time: _scaled(row.p50_s, titles.unit_s),
         "Of spec": row.fractions.spec,
         "Bound": ending(row),
         "Format": row.format_label,
         "Regime": row.regime,
-        rate: _scaled(row.flop_s or None, 1e12),
+        titles.rate: _scaled(row.flop_s or None, 1e12),
         "GB/s": _scaled(row.bytes_s or None, 1e9),
         "± (%)": _scaled(half_width, 1e-2),
         "At clock": row.fractions.at_clock,
@@ -58,18 +79,18 @@ def _scaled(value: float | None, unit: float) -> float | None:
     return None if value is None else value / unit
 
 
-def _columns(rate: str, frame: pd.DataFrame) -> dict[str, Any]:
+def _columns(titles: _Titles, frame: pd.DataFrame) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
         "Case": st.column_config.TextColumn(pinned=True, width=_case_px(frame["Case"])),
         "Bound": st.column_config.TextColumn(help="What limits the case, or how it ended when it has no result"),
         "Of spec": number(format=_SHARE, help="Share of the roof by the spec sheet"),
         "Of boost": number(format=_SHARE, help="Share of the roof at the maximum clock"),
-        "At clock": number(format=_SHARE, help="Share of the roof at the clock measured while the case ran"),
-        "Empirical": number(format=_SHARE, help="Share of the empirical roof: the best verified and measured on this device"),
-        "Time (µs)": number(format="%.2f", help="Median of one launch"),
+        "At clock": number(format=_SHARE, help="Share of the roof at the clock that the device counted while the case ran"),
+        "Empirical": number(format=_SHARE, help=EMPIRICAL),
+        titles.time: number(format="%.4g", help="Median of one launch"),
         "± (%)": number(format="%.2f", help="Half the width of the median's 95 % interval; none where that is above 100 %"),
-        rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
+        titles.rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
         "GB/s": number(format="%.4g", help="Compulsory bytes per second; busbw of a collective"),
         "Clock (MHz)": number(format="%.0f"),
         "Power (W)": number(format="%.0f"),

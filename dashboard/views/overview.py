@@ -9,10 +9,10 @@ from dashboard.results import results_table
 from dashboard.selection import Selection
 from dashboard.text import plain
 from suite.report.figures import CHART_CONFIG, roofline_figure
-from suite.report.headlines import Headline, headlines
+from suite.report.headlines import NO_RESULT, Headline, about, headlines, rate
 from suite.report.palette import Theme
 from suite.report.panels import Panel
-from suite.report.words import counted, marks, percent, rate_unit, si, workload_title
+from suite.report.words import UNKNOWN, case_detail, marks, percent, si
 
 TITLE = "Overview"
 ORDER = 0
@@ -60,7 +60,7 @@ def _best(best: Sequence[Headline]) -> None:
     if not best:
         return
     st.html(_WHOLE_CARDS)
-    st.caption("Best verified result of each format: share of the spec roof, rate, and the regime it was measured in")
+    st.caption(plain(about(best)))
     with st.container(horizontal=True):
         for headline in best:
             with st.container(border=True, width=_CARD_PX):
@@ -69,16 +69,22 @@ def _best(best: Sequence[Headline]) -> None:
 
 def _card(headline: Headline) -> None:
     row = headline.best
-    rate = si(row.flop_s, rate_unit(row.format))
-    share, second = (percent(row.fractions.spec), rate) if row.fractions.spec is not None else (rate, "of spec n/a")
-    said = f"Best of {counted(headline.of, 'verified case')}: {workload_title(row)}, {row.bound or 'unknown'} bound"
-    st.metric(plain(headline.format), share, second, delta_color="off", delta_arrow="off", help=plain(said))
-    st.caption(plain(", ".join((_breakable(row.regime), *marks(row)))))
+    if row is None:
+        st.metric(plain(headline.format), UNKNOWN, NO_RESULT, delta_color="off", delta_arrow="off")
+    else:
+        known = row.fractions.spec is not None
+        share, second = (percent(row.fractions.spec), rate(row)) if known else (rate(row), "of spec n/a")
+        st.metric(plain(headline.format), share, second, delta_color="off", delta_arrow="off")
+        st.caption(plain(", ".join((case_detail(row), f"{row.bound or 'unknown'} bound"))))
+        st.caption(_breakable(plain(", ".join((row.regime, *marks(row))))))
+        st.caption(plain(headline.chosen_as))
+    if headline.second:
+        st.caption(plain(headline.second))
 
 
-def _breakable(regime: str) -> str:
+def _breakable(text: str) -> str:
     """May wrap after each slash."""
-    return regime.replace("/", "/\u200b")
+    return text.replace("/", "/\u200b")
 
 
 def _theme() -> Theme:

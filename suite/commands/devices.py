@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,7 +58,7 @@ def _json_rows(found: Found) -> list[dict[str, Any]]:
     from suite.hardware.assign import assign
 
     if not found.result.devices:
-        return [{"backend": found.backend, "device": None, "reason": found.result.error or "no device found"}]
+        return [{"backend": found.backend, "device": None, "reason": _plain(found.result.error) or "no device found"}]
     rows = []
     for info in found.result.devices:
         matched = assign(info, None, found.folders)
@@ -71,7 +72,7 @@ def _lines(found: Found) -> list[str]:
     from suite.report.words import si
 
     if not found.result.devices:
-        return [f"{found.backend}: {_none(found.result.error)}"]
+        return [f"{found.backend}: {_none(found.backend, found.result.error)}"]
     lines = [f"{found.backend}:"]
     for info in found.result.devices:
         matched = assign(info, None, found.folders)
@@ -82,9 +83,25 @@ def _lines(found: Found) -> list[str]:
     return lines
 
 
-def _none(error: str) -> str:
+def _none(backend: str, error: str) -> str:
+    """Why a backend finds nothing, without the classes that said so."""
     from suite.devices import NOT_BUILT
 
     if error.startswith(NOT_BUILT):
         return NOT_BUILT
-    return f"none ({error})" if error else "none"
+    why = _plain(error).removeprefix(f"backend {backend} ")
+    return why if why.startswith("needs ") else f"none ({why})" if why else "none"
+
+
+def _plain(error: str) -> str:
+    """A probe's reason as people read it: no module and class of the backend, and no name of an error of ours.
+
+    The name of another library's error stays, as its words may say nothing without it.
+    """
+    from suite import errors
+
+    found = re.match(r"backend [\w.]+:\w+: (?:(\w+): )?", error)
+    if found is None:
+        return error
+    ours = found[1] is None or hasattr(errors, found[1])
+    return error[found.end() if ours else found.start(1) :]

@@ -29,7 +29,7 @@ ends ok, warn, FAIL or n/a (the device does not offer it) with one sentence. Raw
 selftest; the verdict with them, and how closely the device repeats itself.
 
 Takes backend, device, hardware, store.url, wait_s and measure.* as run does; the cases themselves are fixed. The exit status
-is 3 when a question ends in FAIL."""
+is 3 when a question ends in FAIL, and with --last when one of the stored verdicts did."""
 EXAMPLES = """\
 roofbench selftest                              the best device found
 roofbench selftest device=all                   every GPU of this node, side by side
@@ -49,7 +49,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "overrides", nargs="*", metavar="key=value", help="backend, device, hardware, store.url, wait_s, measure.*"
     )
-    parser.add_argument("--last", action="store_true", help="print each device's latest verdict of the store; measure nothing")
+    parser.add_argument(
+        "--last",
+        action="store_true",
+        help="print each device's latest verdict of the store, with its exit status; measure nothing",
+    )
     add_config_dir(parser)
     add_json(parser)
 
@@ -81,14 +85,14 @@ def _refuse_fixed(overrides: Sequence[str]) -> None:
 
 
 def _stored(config: "RunConfig", overrides: Sequence[str]) -> "list[Selftest]":
-    """The latest selftest of each device in the store."""
+    """The latest selftest of each device in the store under each backend: what one says is no word on another."""
     from suite.store.queries import Reader
 
     for override in overrides:
         if override.partition("=")[0] != "store.url":
             raise UsageError(f"{override} does not go with --last, which prints what the store has; only store.url=PATH does")
     with Reader.open(config.store.url) as reader:
-        found = {each.device_uid: each for each in reversed(reader.selftests())}
+        found = {(each.device_uid, each.backend): each for each in reversed(reader.selftests())}
     if not found:
         raise UsageError(
             f"store {reader.path} has no selftest; run `roofbench selftest` first, or name one with store.url=PATH"

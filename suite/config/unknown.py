@@ -1,7 +1,7 @@
 """Names that are not there: each is answered with the nearest one that is."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -11,6 +11,8 @@ from suite.config.schema import BACKENDS, GROUPS, OFFERED_JOBS, RunSchema
 from suite.errors import UsageError, nearest
 from suite.jobs.registry import JOBS
 from suite.settings import SearchSettings
+
+LIKENESS = 0.75  # of a misspelt key to the one that was meant, by difflib's ratio; operations is 0.64 to implementations
 
 ENTRIES = {"jobs": ("job", OFFERED_JOBS), "backends": ("backend", BACKENDS)}
 
@@ -42,7 +44,7 @@ def _refuse_added(node: DictConfig, path: str) -> None:
     for key, entry in node.items_ex(resolve=False):
         name = str(key)
         if valid is not None and name not in valid:
-            raise UsageError(f"unknown key '{path}.{name}'{_same_name(name) or nearest(name, valid)}")
+            raise UsageError(f"unknown key '{path}.{name}'{_same_name(name) or _near_key(name, valid)}")
         if isinstance(entry, DictConfig):
             _refuse_added(entry, f"{path}.{name}")
 
@@ -57,7 +59,7 @@ def no_such_key(full_key: str, holder: type | None = None) -> UsageError:
     if path and (elsewhere := _same_name(leaf)):
         return UsageError(f"unknown key '{full_key}'{elsewhere}")
     if is_dataclass(holder) and path:
-        return UsageError(f"unknown key '{full_key}'{nearest(leaf, [field.name for field in fields(holder)])}")
+        return UsageError(f"unknown key '{full_key}'{_near_key(leaf, [field.name for field in fields(holder)])}")
     return UsageError(f"unknown key '{full_key}'{_anywhere(full_key)}")
 
 
@@ -68,14 +70,21 @@ def _no_such_entry(group: str, name: str) -> UsageError:
     return UsageError(f"unknown {what} '{name}' in {group}.{name}{nearest(name, known)}")
 
 
+def _near_key(given: str, valid: Sequence[str]) -> str:
+    """The key that was meant, where one is as good as spelt so; else all that there are: a guess far off leads astray."""
+    alike = difflib.get_close_matches(given.casefold(), valid, n=1, cutoff=LIKENESS)
+    likely = alike or [key for key in valid if given and key.startswith(given.casefold())]
+    return nearest(given, likely) if likely else f"; choose from: {', '.join(sorted(valid))}"
+
+
 def _anywhere(name: str) -> str:
     """Look for a top-level name among groups and settings, then as the last part of a deeper key (``shapes``)."""
     top = {*GROUPS, *(field.name for field in fields(RunSchema))}
-    if difflib.get_close_matches(name, top, n=1, cutoff=0.6):
+    if difflib.get_close_matches(name, top, n=1, cutoff=LIKENESS):
         return nearest(name, top)
     deeper = {path.rpartition(".")[2]: path for path in _paths()}
-    close = difflib.get_close_matches(name, deeper, n=1, cutoff=0.6)
-    return f"; did you mean '{deeper[close[0]]}'?" if close else nearest(name, top)
+    close = difflib.get_close_matches(name, deeper, n=1, cutoff=LIKENESS)
+    return f"; did you mean '{deeper[close[0]]}'?" if close else _near_key(name, sorted(top))
 
 
 def _same_name(leaf: str) -> str:

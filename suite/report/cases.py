@@ -37,6 +37,7 @@ def case_data(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str
         "ordered": not found.timed,
         "samples": _samples(found),
         **(_beside(found, found.axis, ground.ceilings.info.power_limit_w) if found.axis is not None else {}),
+        "about_clocks": found.about_clocks,
         "remark": uncounted((reason for reason in found.throttle if any(reason.values)), row.throttle),
     }
 

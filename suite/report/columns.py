@@ -17,6 +17,7 @@ from suite.report.words import (
 )
 from suite.rows import ResultRow
 
+EMPIRICAL = "Share of the empirical roof: the best verified rate of the same load on this device, and its best bandwidth"
 NOTHING = "–"  # a case that was not timed has no figures, which differs from a figure that is not known
 
 
@@ -91,13 +92,13 @@ FIGURES = (
     ),
     _figure(
         "At clock",
-        "Share of the roof at the clock measured while the case ran",
+        "Share of the roof at the clock that the device counted while the case ran",
         lambda row: percent(row.fractions.at_clock),
         lambda row: row.fractions.at_clock,
     ),
     _figure(
         "Empirical",
-        "Share of the empirical roof: the best verified and measured on this device",
+        EMPIRICAL,
         lambda row: percent(row.fractions.empirical),
         lambda row: row.fractions.empirical,
     ),

@@ -33,12 +33,18 @@ GLOSSARY = (
         "The device was matched to no spec sheet, or the sheet does not give the rate.",
     ),
     Term("of spec", "share of the roof at this intensity by the vendor's dense figures"),
-    Term("at clock", "the same at the clock that the device counted while the case ran"),
+    Term("of boost", "the same with the peak at the device's maximum clock"),
+    Term("at clock", "the same with the peak at the clock that the device counted while the case ran"),
+    Term(
+        "device clock, sm clock",
+        "the clock that is counted on the device, and the one that the driver reports; fractions use the counted one",
+        "They may differ: by 10 % on an H200 under its power limit.",
+    ),
     Term(
         "empirical",
-        "the same by the best verified rate and bandwidth stored for this device",
-        "It moves as results are added; a case at 100 % is itself the best. A result whose interval is wider than twice its "
-        "median is none.",
+        "the same by the best verified rate of the same load on this device, and by its fastest read, copy or triad",
+        "Of what the store has. It moves as results are added; a case at 100 % is itself the best. What was contended, or has "
+        "an interval wider than twice its median, sets no such roof.",
     ),
     Term(
         "±",
@@ -107,9 +113,8 @@ GLOSSARY = (
     ),
     Term(
         "memory",
-        "as the runtime shows it, in units of 2^30 bytes (GiB)",
-        "That can be more than the capacity on a spec sheet: makers write GB for the same units, and a table in GB of 10^9 "
-        "bytes then shows a larger number for what is visible.",
+        "as the runtime shows it, in GB of 10^9 bytes",
+        "That can be more than the capacity on a spec sheet: makers write GB for units of 2^30 bytes too.",
     ),
 )
 

@@ -1,39 +1,105 @@
-"""The first thing a report says: how close each format came to its roof."""
+"""The first thing a report says: how close each format came to its roof, all of them under one load."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from suite.outcome import Evidence
+from suite.outcome import Bound, Evidence
 from suite.report.roofs import drawable
-from suite.report.words import doubtful, resolved
+from suite.report.words import marks, percent, rate_unit, resolved, si, workload_title
 from suite.rows import ResultRow
+
+BURST, SUSTAINED = "burst", "sustained"
+NO_RESULT = f"no {SUSTAINED} result"
+PASSED_OVER = "contended or not resolved"
 
 
 class Headline(NamedTuple):
-    """The best result of one format (its label), which names its regime, among ``of`` verified ones."""
+    """The best result of one format (its label) under ``load``, among ``of`` verified ones of that load.
+
+    ``best`` is ``None`` where the format was measured in bursts alone and others were sustained.  ``burst`` is the best burst
+    beside a sustained load, where there is one.  ``passed_over`` of the ``of`` were contended or not resolved.
+    """
 
     format: str
-    best: ResultRow
+    load: str
+    best: ResultRow | None
+    burst: ResultRow | None
     of: int
+    passed_over: int
+
+    @property
+    def chosen_as(self) -> str:
+        """``best of 6 sustained, 1 passed over: contended or not resolved``."""
+        passed = f", {self.passed_over} passed over: {PASSED_OVER}" if self.passed_over else ""
+        return f"best of {self.of} {self.load}{passed}" if self.best else ""
+
+    @property
+    def second(self) -> str:
+        """The burst in one line, with its case where that is another and its marks; empty where there is none."""
+        row = self.burst
+        if row is None:
+            return ""
+        share = [percent(row.fractions.spec)] if row.fractions.spec is not None else []
+        same = self.best is not None and workload_title(row) == workload_title(self.best)
+        case = [] if same else [workload_title(row), f"{row.bound or 'unknown'} bound"]
+        return f"in a burst: {', '.join([*share, rate(row), *case, row.regime, *marks(row)])}"
 
 
 def headlines(rows: Sequence[ResultRow]) -> tuple[Headline, ...]:
     """One headline a format with its scaling, best fraction of spec first.
 
-    Only measured results count, of any regime.  One whose median is not resolved, or has no interval, is a headline only where
-    no other is; then one whose share of spec is known comes before one of which only the rate is, and one in doubt last.
+    Only measured results count, all under one load: sustained where any was, for a burst is over before the clock comes down
+    and no rival of what lasts.  Results bound by compute come before others, which tell of memory or launches.  Marks pass
+    nobody over, a device at its power limit included, but for two: other work on the device, and a median that is not
+    resolved; those are a headline only where nothing else is.
     """
     measured = [row for row in rows if drawable(row) and row.evidence == Evidence.MEASURED]
+    load = SUSTAINED if any(row.load == SUSTAINED for row in measured) else BURST
     labels = sorted({row.format_label for row in measured})
-    found = [_headline(label, [row for row in measured if row.format_label == label]) for label in labels]
-    return tuple(sorted(found, key=lambda headline: _merit(headline.best), reverse=True))
+    found = [_headline(label, load, [row for row in measured if row.format_label == label]) for label in labels]
+    return tuple(sorted(found, key=lambda headline: _order(headline.best), reverse=True))
 
 
-def _headline(name: str, rows: Sequence[ResultRow]) -> Headline:
-    best = max(rows, key=lambda row: (resolved(row), row.fractions.spec is not None, not doubtful(row), *_merit(row)))
-    return Headline(name, best, len(rows))
+def about(found: Sequence[Headline]) -> str:
+    """How the headlines of one device were chosen."""
+    load = "sustained load" if any(each.load == SUSTAINED for each in found) else "bursts: nothing was sustained"
+    return (
+        f"Best verified result of each format under {load}, of those bound by compute where there are any. Only contended "
+        "results and those whose interval is wider than twice their median are passed over."
+    )
 
 
-def _merit(row: ResultRow) -> tuple[float, float]:
+def rate(row: ResultRow) -> str:
+    """Useful operations per second."""
+    return si(row.flop_s, rate_unit(row.format))
+
+
+def _headline(name: str, load: str, rows: Sequence[ResultRow]) -> Headline:
+    own = [row for row in rows if row.load == load]
+    bursts = [row for row in rows if row.load == BURST] if load != BURST else []
+    best = _best(own)
+    passed_over = sum(not _trusted(row) for row in own) if best and _trusted(best) else 0
+    return Headline(name, load, best, _best(bursts), len(own), passed_over)
+
+
+def _best(rows: Sequence[ResultRow]) -> ResultRow | None:
+    if not rows:
+        return None
+    trusted = [row for row in rows if _trusted(row)] or rows
+    computing = [row for row in trusted if row.bound == Bound.COMPUTE]
+    best = max(computing or trusted, key=_order)
+    # The share of what passed a peak that is only derived is not told: it is the best nonetheless.
+    fastest = max(computing, key=lambda row: row.flop_s or 0.0, default=best)
+    return fastest if fastest.fractions.spec is None else best
+
+
+def _trusted(row: ResultRow) -> bool:
+    return row.contended is not True and resolved(row)
+
+
+def _order(row: ResultRow | None) -> tuple[float, float]:
+    """By the share of spec, then by the rate; what has neither comes last."""
+    if row is None:
+        return -2.0, 0.0
     spec = row.fractions.spec
     return (-1.0 if spec is None else spec), row.flop_s or 0.0

@@ -18,7 +18,7 @@ from suite.report.cases import DIGITS, POINTS
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.figures import CHART_CONFIG, roofline_figure
 from suite.report.glossary import GLOSSARY
-from suite.report.headlines import Headline
+from suite.report.headlines import NO_RESULT, Headline, about, rate
 from suite.report.ladder import ABOUT, Ladder
 from suite.report.ladder_figure import drawn, ladder_figure
 from suite.report.method import METHOD, OUTCOMES
@@ -26,7 +26,8 @@ from suite.report.palette import INKS, Theme, format_colour
 from suite.report.roofs import drawable
 from suite.report.tables import ladder_table, results_table, system_table
 from suite.report.tags import Html, join, script_json, tag
-from suite.report.words import counted, marks, moment, percent, rate_unit, si, workload_title
+from suite.report.words import case_detail, counted, marks, moment, percent
+from suite.rows import ResultRow
 
 _NOWHERE = "form-action 'none'; base-uri 'none'"
 THEMES: tuple[Theme, ...] = ("light", "dark")
@@ -113,26 +114,33 @@ def _device(run: RunReport, device: DeviceReport, index: int) -> Html:
 def _headlines(device: DeviceReport) -> Html:
     if not device.headlines:
         return tag("p", "No measured result reached the roofline; the table says how each case ended.", class_="notice")
-    return tag(
-        "ul", *(_card(headline) for headline in device.headlines), class_="cards", aria_label="Best result of each format"
-    )
+    cards = (_card(headline) for headline in device.headlines)
+    listed = tag("ul", *cards, class_="cards", aria_label="Best result of each format")
+    return join((tag("p", about(device.headlines), class_="small"), listed))
 
 
 def _card(headline: Headline) -> Html:
-    row = headline.best
-    known = row.fractions.spec is not None
-    rate = si(row.flop_s, rate_unit(row.format))
+    colour = tag("i", style=f"background:{format_colour(headline.format.split()[0])}")
+    second = headline.second
     return tag(
         "li",
-        tag("span", tag("i", style=f"background:{format_colour(row.format)}"), headline.format, class_="format"),
-        tag("strong", percent(row.fractions.spec) if known else rate),
-        tag("span", "of the spec roof" if known else "share of spec n/a"),
-        tag("span", f"{rate}, {row.bound or 'unknown'} bound" if known else f"{row.bound or 'unknown'} bound", class_="small"),
-        tag("span", workload_title(row), class_="small"),
-        tag("span", _breakable(row.regime), class_="regime"),
-        tag("span", f"best of {headline.of} verified", class_="small"),
-        *([tag("span", "; ".join(found), class_="small doubt")] if (found := marks(row)) else []),
+        tag("span", colour, headline.format, class_="format"),
+        *(_figures_of(headline.best, headline.chosen_as) if headline.best else [tag("span", NO_RESULT)]),
+        *([tag("span", second, class_="small second")] if second else []),
     )
+
+
+def _figures_of(row: ResultRow, count: str) -> Iterator[Html]:
+    known = row.fractions.spec is not None
+    bound = f"{row.bound or 'unknown'} bound"
+    yield tag("strong", percent(row.fractions.spec) if known else rate(row))
+    yield tag("span", "of the spec roof" if known else "share of spec n/a")
+    yield tag("span", f"{rate(row)}, {bound}" if known else bound, class_="small")
+    yield tag("span", case_detail(row), class_="small")
+    yield tag("span", _breakable(row.regime), class_="regime")
+    if found := marks(row):
+        yield tag("span", "; ".join(found), class_="small doubt")
+    yield tag("span", count, class_="small")
 
 
 def _breakable(regime: str) -> Html:

@@ -102,12 +102,20 @@ class Ladder:
 
 
 def ladders(rows: Sequence[ResultRow]) -> tuple[Ladder, ...]:
-    """The ladders among ``rows``, all of one device; the one of most formats first."""
+    """The ladders among ``rows``, all of one device: the largest shape first, of its regimes the one of most formats.
+
+    A small shape tells of launches as much as of formats.
+    """
     groups: dict[tuple[str, ...], list[ResultRow]] = {}
     for row in rows:
         groups.setdefault((row.run, row.job, row.evidence, json.dumps(row.params, sort_keys=True), row.regime), []).append(row)
     found = [_ladder(group) for group in groups.values() if _formats(group) >= LEAST_FORMATS]
-    return tuple(sorted(found, key=lambda ladder: -_formats([rung.row for rung in ladder.rungs])))
+    return tuple(sorted(found, key=_place))
+
+
+def _place(ladder: Ladder) -> tuple[int, int]:
+    rows = [rung.row for rung in ladder.rungs]
+    return -rows[0].flops, -_formats(rows)
 
 
 def _formats(rows: Sequence[ResultRow]) -> int:

@@ -7,13 +7,13 @@ from suite.outcome import Outcome
 from suite.report.columns import COLUMNS, told
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.glossary import GLOSSARY
-from suite.report.headlines import Headline
+from suite.report.headlines import NO_RESULT, Headline, about, rate
 from suite.report.ladder import ABOUT, Ladder
 from suite.report.ladder_columns import columns
 from suite.report.method import METHOD, OUTCOMES
 from suite.report.roofs import Roof
 from suite.report.system import Group
-from suite.report.words import marks, moment, percent, rate_unit, si, workload_title
+from suite.report.words import case_detail, marks, moment, percent, rate_unit, si
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
 _SPACE = re.compile(r"\s+")
@@ -60,7 +60,8 @@ def _device(device: DeviceReport) -> Iterator[str]:
     if device.distrust:
         yield f"> {_text(device.distrust)}"
     if device.headlines:
-        titles = ("Format", "Of spec", "Rate", "Bound", "Case", "Regime", "Best of", "Marks")
+        yield _text(about(device.headlines))
+        titles = ("Format", "Of spec", "Rate", "Bound", "Case", "Regime", "Marks", "Chosen as", "Beside it")
         yield _table(titles, (_headline(headline) for headline in device.headlines))
     yield _table(("Roof", "Pipe", "Load", "Peak", "Bandwidth", "Ridge"), (_roof(roof) for roof in device.roofs.lines))
     yield from (_text(f"Note: {note}.") for note in device.roofs.notes)
@@ -88,9 +89,10 @@ def _ladder(ladder: Ladder) -> str:
 
 def _headline(headline: Headline) -> Sequence[str]:
     row = headline.best
-    rate = si(row.flop_s, rate_unit(row.format))
-    shares = (percent(row.fractions.spec), rate, row.bound or "unknown")
-    return (headline.format, *shares, workload_title(row), row.regime, str(headline.of), "; ".join(marks(row)))
+    if row is None:
+        return (headline.format, *[""] * 6, NO_RESULT, headline.second)
+    figures = (percent(row.fractions.spec), rate(row), row.bound or "unknown", case_detail(row), row.regime)
+    return (headline.format, *figures, "; ".join(marks(row)), headline.chosen_as, headline.second)
 
 
 def _roof(roof: Roof) -> Sequence[str]:

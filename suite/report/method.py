@@ -62,9 +62,11 @@ METHOD = (
     Topic(
         "Fractions",
         "Achieved rate over the roof at the same intensity, min(peak, intensity x bandwidth). Spec: the vendor's dense "
-        "peak and bandwidth. Boost: the peak at the device's maximum clock. At clock: the peak at the clock measured while the "
-        "case ran. Empirical: the best verified rate stored for the device, pipe and load, and the best measured "
-        "bandwidth. Warm data that fits in the last-level cache has no memory roof: its fractions are of the peak alone where "
+        "peak and bandwidth. Boost: the peak at the device's maximum clock. At clock: the peak at the clock that the device "
+        "counted while the case ran, which may differ from the one that its driver reports. Empirical: the best verified rate "
+        "of the same load that is stored for the device and pipe, and its fastest read, copy or triad; what was contended or "
+        "is not resolved sets no such roof. Warm data that fits in the last-level cache has no memory roof: its fractions are "
+        "of the peak alone where "
         "compute bounds it and not given where the cache does, and its points may lie above the memory line.",
     ),
     Topic(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from suite.backend import DeviceInfo, Fact
 from suite.hardware.spec import HardwareSpec
+from suite.report.quantities import named_fact
 from suite.report.roofs import declared_peak_flop_s
 from suite.report.words import duration, rate_unit, si
 from suite.rows import Calibration
@@ -49,7 +50,7 @@ def device_group(info: DeviceInfo, spec: HardwareSpec | None, match_reason: str)
         "architecture": _reported(info.architecture),
         "partition": _partition(info, spec),
         "units": _reported(info.visible_units),
-        "memory": _reported(_binary(info.memory_bytes)),
+        "memory": _reported(si(info.memory_bytes, "B") if info.memory_bytes else None),
         "last-level cache": _reported(_binary(info.llc_bytes)),
         "maximum clock": _reported(si(info.max_clock_hz, "Hz") if info.max_clock_hz else None),
         "maximum memory clock": _reported(si(info.max_memory_clock_hz, "Hz") if info.max_memory_clock_hz else None),
@@ -83,7 +84,8 @@ def _partition(info: DeviceInfo, spec: HardwareSpec | None) -> Fact:
 
 
 def _field(name: str, fact: Fact) -> Field:
-    value = "" if fact.value is None else str(fact.value)
+    name, value = named_fact(name, fact.value)
+    value = "" if value is None else str(value)
     return Field(name.replace("_", " "), value, fact.status, fact.reason)
 
 

@@ -13,6 +13,12 @@ from suite.report.timeaxis import TimeAxis, time_axis
 from suite.roofline import POWER_CAPS, launch_times_s
 from suite.telemetry import THROTTLE_PREFIX
 
+BOTH_CLOCKS = (
+    "the device clock is counted on the device, the sm clock is what the driver reports: they may differ (by 10 % on an H200 "
+    "under load), and fractions use the counted one"
+)
+REPORTED_CLOCK = "the sm clock is what the driver reports; none was counted on the device, so that no fraction is at the clock"
+
 
 class Track(NamedTuple):
     """One quantity over time.  ``channel`` is its name in telemetry, without ``throttle.``, and ``name`` the same for people.
@@ -59,6 +65,13 @@ class Timeline:
         """Whether it is known when the samples were taken."""
         return bool(self.launches.times_s)
 
+    @property
+    def about_clocks(self) -> str:
+        """Which clock is which, and which of them fractions use; empty where no driver reports one."""
+        if all(clock.backward for clock in self.clocks):
+            return ""
+        return BOTH_CLOCKS if len(self.clocks) > 1 else REPORTED_CLOCK
+
 
 def timeline(measured: Measurement) -> Timeline | None:
     """Put one measurement in order; ``None`` unless it has samples."""
@@ -104,7 +117,7 @@ def share_set(reason: Track) -> float:
 
 
 def uncounted(reasons: Iterable[Track], throttle: str | None) -> str:
-    """What to know of a reason that drivers set with the clock at its maximum too, where the result is not called throttled by it.
+    """What to know of a reason that drivers set at the maximum clock too, where the result is not called throttled by it.
 
     ``throttle`` is the result's (see ``suite.roofline.throttle``).  Empty where there is no such reason.
     """

@@ -52,6 +52,15 @@ def duration(seconds: float | None) -> str:
     return f"{_digits(seconds / scale, 4)} {unit}"
 
 
+def common_unit(times_s: Iterable[float | None]) -> tuple[float, str]:
+    """The unit, with its seconds, that fits a whole column of times: the one in which the middle of them is read."""
+    known = sorted(time_s for time_s in times_s if time_s is not None)
+    if not known:
+        return 1e-6, "µs"
+    middle = known[len(known) // 2]
+    return next((each for each in TIMES if middle >= each[0]), TIMES[-1])
+
+
 def percent(fraction: float | None) -> str:
     """A ratio of 0 to 1 as ``92.3 %``; values above 1 are shown as they are."""
     return UNKNOWN if fraction is None else f"{100 * fraction:.1f} %"

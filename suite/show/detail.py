@@ -9,8 +9,9 @@ from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
+from suite.report.quantities import MASK, named_fact, readings
 from suite.report.timeline import timeline
-from suite.report.words import bytes_rate, case_title, counted, duration, percent, rate_unit, si, timing
+from suite.report.words import UNKNOWN, bytes_rate, case_title, counted, duration, percent, rate_unit, si, timing
 from suite.roofline import launch_times_s
 from suite.rows import ResultDetail, ResultRow
 from suite.show.chart import histogram
@@ -21,7 +22,6 @@ from suite.show.timeline import Limits, timeline_lines
 from suite.telemetry import THROTTLE_PREFIX
 
 BINS = 12
-SI_UNITS = {"Hz": "Hz", "bytes": "B", "W": "W"}
 LISTED_AT_MOST = 32  # values of a list: the times of every rank are for programs
 LOG_LINES = 20  # the end of a log is where a failure says what it was
 
@@ -42,7 +42,7 @@ def detail_lines(detail: ResultDetail, ground: Ground, screen: Screen) -> Iterat
     yield from _section("phases", screen, _pairs({name: duration(taken_s) for name, taken_s in measured.phases_s.items()}))
     for group, facts in detail.environment.items():
         yield from _section(
-            printable(f"environment: {group}"), screen, _pairs({name: _fact(fact) for name, fact in facts.items()})
+            printable(f"environment: {group}"), screen, _pairs(dict(_fact(name, fact) for name, fact in facts.items()))
         )
     yield from _section(
         "log", screen, (f"  {clipped(printable(line), WHOLE_LENGTH)}" for line in detail.log.splitlines()[-LOG_LINES:])
@@ -61,18 +61,23 @@ def _section(title: str, screen: Screen, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
-    worded = {name: text for name, value in values.items() if (text := _in_words(value))}
+    worded = _worded(values)
     widest = max(map(len, worded), default=0)
     for name, value in worded.items():
         yield f"  {printable(name):<{widest}}  {clipped(printable(value), WHOLE_LENGTH)}"
 
 
+def _worded(values: Mapping[str, Any]) -> dict[str, str]:
+    """Each value in words, a number with the unit that its name ends with; without what says nothing."""
+    named = dict(named_fact(name, value) for name, value in values.items())
+    return {name: text for name, value in named.items() if (text := _in_words(value))}
+
+
 def _in_words(value: Any) -> str:
     """What a store keeps as JSON, for people: ``tf32 no, block (1, 32)``; empty for what says nothing."""
     if isinstance(value, Mapping):
-        known = {name: text for name, each in value.items() if (text := _in_words(each))}
-        several = {name: isinstance(value[name], Mapping | list) for name in known}
-        return ", ".join(f"{name} ({text})" if several[name] else f"{name} {text}" for name, text in known.items())
+        several = {name for name, each in value.items() if isinstance(each, Mapping | list)}
+        return ", ".join(f"{name} ({text})" if name in several else f"{name} {text}" for name, text in _worded(value).items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_in_words, value)) if len(value) <= LISTED_AT_MOST else f"{len(value)} values, in --json"
     if isinstance(value, bool):
@@ -119,10 +124,10 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
         **_traffic(row, measured),
         "of roof": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fractions.items()),
         **_rounding(row),
-        "clock": si(row.clock_hz, "Hz"),
+        "clock": f"{si(row.clock_hz, 'Hz')}, counted on the device" if row.clock_hz else UNKNOWN,
         "power": si(row.power_w, "W"),
         "energy": si(row.energy_j, "J") if row.energy_j is None or row.energy_j >= 1 else f"{row.energy_j:.3g} J",
-        "throttle": "n/a" if row.throttle is None else row.throttle or "none seen",
+        "throttle": UNKNOWN if row.throttle is None else row.throttle or "none seen",
         "memory": si(measured.peak_memory_bytes, "B"),
     }
 
@@ -196,20 +201,11 @@ def _telemetry(measured: Measurement) -> Iterator[str]:
     for name, channel in measured.telemetry.items():
         if name.startswith(THROTTLE_PREFIX) and channel.values and measured.samples is not None:
             continue
-        title = printable(name.replace("_", " "))
-        if not channel.values:
-            yield f"  {title}: unavailable, {clipped(printable(channel.unavailable)) or 'no reading in the window'}"
-            continue
-        low, high = min(channel.values), max(channel.values)
-        readings = counted(len(channel.values), "reading")
-        if low == high:
-            yield f"  {title}: {_reading(low, channel.unit)} in {'all ' if len(channel.values) > 1 else ''}{readings}"
+        title = printable(name.replace("_", " ")) + " mask" * (channel.unit == MASK)
+        if channel.values:
+            yield f"  {title}: {printable(readings(channel.values, channel.unit))}"
         else:
-            yield f"  {title}: {_reading(low, channel.unit)} to {_reading(high, channel.unit)} in {readings}"
-
-
-def _reading(value: float, unit: str) -> str:
-    return si(value, SI_UNITS[unit]) if unit in SI_UNITS else printable(f"{value:.6g} {unit}").rstrip()
+            yield f"  {title}: unavailable, {clipped(printable(channel.unavailable)) or 'no reading in the window'}"
 
 
 def _checks(measured: Measurement) -> Iterator[str]:
@@ -228,5 +224,6 @@ def _check(check: Check) -> str:
     )
 
 
-def _fact(fact: Fact) -> str:
-    return f"unavailable, {fact.reason}" if fact.status == "unavailable" else f"{fact.value} ({fact.status})"
+def _fact(name: str, fact: Fact) -> tuple[str, str]:
+    name, value = named_fact(name, fact.value)
+    return name, f"unavailable, {fact.reason}" if fact.status == "unavailable" else f"{value} ({fact.status})"

@@ -53,6 +53,8 @@ def timeline_lines(found: Timeline, limits: Limits, screen: Screen) -> Iterator[
         beside = [*_lines(found, found.axis, limits, screen), *_strips(found, found.axis, limits, screen)]
         yield from _figure([*samples, *beside], found.axis, screen)
     yield from _never_set(found.throttle, screen)
+    if found.about_clocks:
+        yield from (f"  {screen.paint(line, 'dim')}" for line in _wrapped(found.about_clocks, screen))
 
 
 def _figure(panels: Sequence[Panel], axis: TimeAxis | None, screen: Screen) -> Iterator[str]:

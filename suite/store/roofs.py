@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
 
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
@@ -42,13 +42,14 @@ COMPARED = (Evidence.MEASURED, Evidence.SIMULATED)
 class Calibrated(NamedTuple):
     """One base figure with the UTC time at which it was measured, as result rows have it.
 
-    One that is not ``resolved`` bounds the results after it, as nothing else is known, and is never the best.
+    One that may not be the best, as it is not resolved or was contended, bounds the results after it all the same: nothing
+    else is known.
     """
 
     finished_at: str
     key: BaseKey
     value: float
-    resolved: bool
+    may_be_best: bool
 
 
 class RoofKey(NamedTuple):
@@ -61,22 +62,34 @@ class RoofKey(NamedTuple):
 
 @converting("its summaries")
 def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[RoofKey, float]:
-    """The best verified operations per second of each device, pipe and load; of all devices, or of those named."""
-    # Grouped by the device's row first, which one index answers, then by chip: a chip has a row in every run.
-    rows = (
-        select(_SUMMARY.c.device_id, _SUMMARY.c.pipe, _SUMMARY.c.load, func.max(_SUMMARY.c.flop_s).label("flop_s"))
-        .where(_SUMMARY.c.evidence == evidence.value, _SUMMARY.c.verified, _SUMMARY.c.pipe.is_not(None), _is_resolved())
-        .group_by(_SUMMARY.c.device_id, _SUMMARY.c.pipe, _SUMMARY.c.load)
-    )
+    """The best verified operations per second of each device, pipe and load; of all devices, or of those named.
+
+    What was contended or is not resolved is never the best.
+    """
+    # By the device's row first, which one index answers, then by chip: a chip has a row in every run.  Of each group the
+    # index is read from the fastest down to the first that may be a roof; only these are looked at as rows.
+    verified = (_SUMMARY.c.evidence == evidence.value, _SUMMARY.c.verified)
+    found = select(_SUMMARY.c.device_id, _SUMMARY.c.pipe, _SUMMARY.c.load).where(*verified, _SUMMARY.c.pipe.is_not(None))
     if uids is not None:
-        rows = rows.where(_SUMMARY.c.device_id.in_(select(_DEVICE.c.id).where(_DEVICE.c.uid.in_(uids))))
-    each = rows.subquery()
+        found = found.where(_SUMMARY.c.device_id.in_(select(_DEVICE.c.id).where(_DEVICE.c.uid.in_(uids))))
+    group = found.distinct().subquery()
+    same = (_SUMMARY.c[name] == group.c[name] for name in ("device_id", "pipe", "load"))
+    fastest = (
+        select(_SUMMARY.c.flop_s)
+        .where(*verified, *same, _is_resolved(), _was_alone())
+        .order_by(_SUMMARY.c.flop_s.desc())
+        .limit(1)
+        .correlate(group)
+        .scalar_subquery()
+    )
+    each = select(group, fastest.label("flop_s")).subquery()
     best = (
         select(_DEVICE.c.uid, each.c.pipe, each.c.load, func.max(each.c.flop_s))
         .join_from(each, _DEVICE, _DEVICE.c.id == each.c.device_id)
         .group_by(_DEVICE.c.uid, each.c.pipe, each.c.load)
     )
-    return {RoofKey(uid, pipe, load): flop_s for uid, pipe, load, flop_s in connection.execute(best)}
+    rows = connection.execute(best)
+    return {RoofKey(uid, pipe, load): flop_s for uid, pipe, load, flop_s in rows if flop_s is not None}
 
 
 @converting("its calibrations")
@@ -97,7 +110,7 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
             _SUMMARY.c.bytes_s,
             _SUMMARY.c.p50_s,
             _RESULT.c.finished_at,
-            _is_resolved(),
+            and_(_is_resolved(), _was_alone()),
         )
         .select_from(_WORKLOAD)
         .join(_CASE, _CASE.c.workload_id == _WORKLOAD.c.id)
@@ -111,12 +124,12 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
     if uids is not None:
         statement = statement.where(_RESULT.c.device_id.in_(select(_DEVICE.c.id).where(_DEVICE.c.uid.in_(uids))))
     found = []
-    for uid, backend, params, dispatch, bytes_s, p50_s, finished_at, resolved in connection.execute(statement):
+    for uid, backend, params, dispatch, bytes_s, p50_s, finished_at, may_be_best in connection.execute(statement):
         op = str(params.get("op"))
         name = base_name(op, dispatch)
         if name is not None:
             value = p50_s if op == "empty" else bytes_s
-            found.append(Calibrated(utc_text(finished_at), BaseKey(uid, backend, name), value, bool(resolved)))
+            found.append(Calibrated(utc_text(finished_at), BaseKey(uid, backend, name), value, bool(may_be_best)))
     return found
 
 
@@ -126,9 +139,9 @@ def latest(found: Iterable[Calibrated]) -> BaseFigures:
 
 
 def best_bandwidth(connection: Connection, evidence: Evidence, uid: str) -> float | None:
-    """The memory roof of a device, bytes per second: the fastest read, copy or triad that any of its calibrations resolved."""
+    """The memory roof of a device, bytes per second: its fastest read, copy or triad that was resolved and not contended."""
     found = calibrated(connection, evidence, [uid])
-    return max((each.value for each in found if each.resolved and each.key.name in BANDWIDTHS), default=None)
+    return max((each.value for each in found if each.may_be_best and each.key.name in BANDWIDTHS), default=None)
 
 
 def history(found: Iterable[Calibrated], device_uid: str, backend: str) -> CalibrationHistory:
@@ -152,8 +165,8 @@ class Roofs:
     def fraction(self, fields: Mapping[str, Any]) -> float | None:
         """The empirical fraction of a result, given as the fields of a row; ``None`` unless it was timed and verified.
 
-        ``None`` as well for what a cache bounds: how fast it can be has not been measured; and for a time that is not
-        resolved: as it is no roof, it could lie anywhere above one.
+        ``None`` as well for what a cache bounds: how fast it can be has not been measured; for a time that is not
+        resolved: as it is no roof, it could lie anywhere above one; and for a contended one that does lie above.
         """
         evidence, uid = fields["evidence"], fields["device_uid"]
         if evidence not in COMPARED or fields["outcome"] != Outcome.OK or fields["flop_s"] is None:
@@ -164,13 +177,14 @@ class Roofs:
         seen = self._devices.get((evidence, uid))
         if seen is None:
             seen = self._devices[evidence, uid] = _look_up(self._connection, Evidence(evidence), uid)
-        return empirical_fraction(
+        share = empirical_fraction(
             fields["flop_s"],
             fields["bytes_s"],
             fields["arithmetic_intensity"],
             EmpiricalRoofs(seen.rates.get((fields["pipe"], fields["load"])), seen.bandwidth_bytes_s),
             in_cache(fields["cache"], fields["compulsory_bytes"], seen.llc_bytes),
         )
+        return None if fields["contended"] and share is not None and share > 1 else share
 
 
 class _Seen(NamedTuple):
@@ -192,6 +206,11 @@ def _look_up(connection: Connection, evidence: Evidence, uid: str) -> _Seen:
 def _is_resolved() -> ColumnElement[bool]:
     """Whether a median is known to within itself: ``NULL``, so no, where a single sample has no interval."""
     return _SUMMARY.c.interval_high_s - _SUMMARY.c.interval_low_s <= WIDEST * _SUMMARY.c.p50_s
+
+
+def _was_alone() -> ColumnElement[bool]:
+    """Whether nobody else is known to have used the device meanwhile."""
+    return ~exists().where(_RESULT.c.id == _SUMMARY.c.result_id, _RESULT.c.contended).correlate(_SUMMARY)
 
 
 def _llc_bytes(device: DeviceRow) -> int | None:

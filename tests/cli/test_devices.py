@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from suite import devices, probe
+from suite import cli, devices, probe
 from suite.backend import DeviceInfo
 from suite.config import compose
 from suite.devices import ask_backend, choose, resolve
@@ -33,6 +33,30 @@ class Machine:
 
 GPUS = ProbeResult((info(0), info(1)))
 CORES = ProbeResult((DeviceInfo("cpu", 0, "Two cores", "c", 2**30),))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            "backend backends.xla:XlaBackend: DeviceNotFound: backend xla needs JAX, which is not installed; "
+            "pip install 'roofbench[xla]'",
+            "needs JAX, which is not installed; pip install 'roofbench[xla]'",
+        ),
+        ("backend backends.xla:XlaBackend: DeviceNotFound: JAX finds no TPU", "none (JAX finds no TPU)"),
+        ("backend backends.xla:XlaBackend: KeyError: 'x'", "none (KeyError: 'x')"),
+        ("its module mine is not installed", "none (its module mine is not installed)"),
+        ("", "none"),
+    ],
+)
+def test_a_backend_that_finds_nothing_says_why_without_its_classes(
+    error: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(devices, "ask_backend", lambda *_: ProbeResult((), error))
+    assert cli.main(["devices", "backend=xla"]) == 0
+    assert capsys.readouterr().out == f"xla: {said}\n"
+    assert cli.main(["devices", "backend=xla", "--json"]) == 0
+    assert "XlaBackend" not in capsys.readouterr().out
 
 
 def test_auto_takes_the_first_backend_with_a_device_and_asks_no_further() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from backends.telemetry.reasons import NVIDIA
 from suite import cli
 from suite.commands.plan import make, nothing_left
 from suite.config import compose
@@ -127,3 +128,19 @@ def measures_something(overrides: list[str], folder: Path | None) -> None:
         planned = make(compose([*overrides, H200], folder))
         assert nothing_left(planned.config, planned.slots, planned.cases) == ""
         assert planned.unchecked == ""
+
+
+def test_the_readme_says_in_a_line_what_each_column_and_mark_is() -> None:
+    section = README.partition("## Read a result")[2].partition("\n## ")[0]
+    entries = [" ".join(entry.split()) for entry in section.split("\n- ")]
+    for word in ("of spec", "of boost", "at clock", "empirical", "pipe", "layout"):
+        assert [entry for entry in entries if entry.startswith(f"**{word}**")], word
+    (empirical,) = (entry for entry in entries if entry.startswith("**empirical**"))
+    assert "best verified rate of the same load" in empirical
+    for reason in NVIDIA.values():
+        assert f"`{reason}`" in section or reason == "sync_boost", reason
+
+
+def test_max_time_s_says_that_the_case_in_flight_ends() -> None:
+    (line,) = (line for line in (ROOT / "configs/run.yaml").read_text().splitlines() if line.startswith("max_time_s:"))
+    assert "no case starts after this long, the one in flight ends" in line

@@ -162,6 +162,24 @@ def test_a_finding_that_fails_shows_in_the_exit_status(
     assert said.out.count("with what is said of flush in mind") == 2
 
 
+def test_a_verdict_of_one_backend_hides_no_failure_under_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = write_store(tmp_path / "roofbench.db", [])
+    with Store.open("roofbench.db") as store:
+        for number, (backend, status) in enumerate((("cuda", Status.FAIL), ("xla", Status.OK))):
+            when = datetime(2031, 5, 6, 7, number, tzinfo=UTC)
+            store.record_selftest(Selftest("u0", "Testium T1", backend, (run,), when, (Finding("flush", status, "so it is"),)))
+    assert cli.main(["selftest", "--last"]) == 3
+    assert "FAIL  flush" in capsys.readouterr().out
+
+
+def test_the_help_says_that_a_stored_failure_shows_in_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["selftest", "--help"]) == 0
+    assert "with --last when one of the stored verdicts did" in " ".join(capsys.readouterr().out.split())
+
+
 def test_an_interrupted_selftest_says_what_is_stored_and_reaches_no_verdict(tmp_path: Path) -> None:
     with start(tmp_path, "selftest", *DEVICE, *QUICK, "backends.fake.options.sleep_s=0.1") as child:
         assert child.stdout is not None
@@ -180,6 +198,13 @@ def test_an_interrupted_selftest_says_what_is_stored_and_reaches_no_verdict(tmp_
         kept = sum(len(reader.results(run.run)) for run in runs)
     assert [run.status for run in reversed(runs)] == ["interrupted"]
     assert f"interrupted: {kept} of 59" in last
+    again = roofbench(tmp_path, "run", "resume=latest")
+    assert again.status == 0, again.err
+    assert again.err == (
+        f"roofbench: run {runs[0].run} is one pass of a selftest: no verdict comes of going on with it; "
+        "`roofbench selftest` starts anew\n"
+    )
+    assert stored(tmp_path) == []
 
 
 def test_an_interrupt_between_two_passes_begins_no_other(tmp_path: Path) -> None:

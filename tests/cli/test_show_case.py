@@ -74,6 +74,50 @@ def test_a_case_shows_its_samples_device_checks_and_surroundings() -> None:
     assert "line 29" not in text
 
 
+def test_readings_and_facts_have_units_and_prefixes() -> None:
+    telemetry = {
+        "throttle": Channel("mask", (0.0, 0.1, 0.2), (4.0, 0.0, 4.0)),
+        "pcie_tx": Channel("bytes/s", (0.0, 0.1), (1.39799e7, 1.39799e7)),
+        "violation.power": Channel("s", (0.0, 0.1), (0.0, 0.452703)),
+        "memory_used": Channel("bytes", (0.0,), (2.34e9,)),
+    }
+    facts = {
+        "max_sm_clock_hz": Fact.measured(1980000000.0),
+        "max_clock_khz": Fact.measured(3500000),
+        "total_bytes": Fact.measured(135148564480),
+        "power_limit_w": Fact.measured(700.0),
+        "memory_limit_bytes": Fact.measured("no limit"),
+        "swap_bytes": Fact.unavailable("not read"),
+        "numa_nodes": Fact.measured(1),
+    }
+    shown = replace(detail(telemetry=telemetry, description={"flush_bytes": 33554432}), environment={"machine": facts})
+    lines = [" ".join(line.split()) for line in detail_lines(shown, GROUND, PLAIN)]
+    for expected in (
+        "throttle mask: 0x0, 0x4 in 3 readings",
+        "pcie tx: 14.0 MB/s in all 2 readings",
+        "violation.power: 0 s to 452.7 ms in 2 readings",
+        "memory used: 2.34 GB in 1 reading",
+        "max_sm_clock 1.98 GHz (measured)",
+        "max_clock 3.50 GHz (measured)",
+        "total 135 GB (measured)",
+        "power_limit 700 W (measured)",
+        "memory_limit no limit (measured)",
+        "swap unavailable, not read",
+        "numa_nodes 1 (measured)",
+        "flush 33.6 MB",
+    ):
+        assert expected in lines
+
+
+def test_which_clock_is_counted_and_which_reported_is_said() -> None:
+    both = " ".join(" ".join(figure(RECORDED["sustained"])).split())
+    assert "the device clock is counted on the device, the sm clock is what the driver reports: they may differ" in both
+    assert "fractions use the counted one" in both
+    reported = " ".join(" ".join(detail_lines(detail(), GROUND, Screen(90))).split())
+    assert "none was counted on the device, so that no fraction is at the clock" in reported
+    assert "clock is" not in " ".join(figure(replace(RECORDED["sustained"], telemetry={})))
+
+
 def test_a_case_says_how_it_is_scaled_and_what_rounding_costs_where_that_is_known() -> None:
     scaled = result(format="int8", semantics={"scaling": "row", "zero_point": True}, quantisation_error=0.01)
     text = "\n".join(detail_lines(replace(detail(), row=scaled), GROUND, PLAIN))
@@ -146,7 +190,7 @@ def test_one_reading_of_the_devices_own_clock_is_said_and_the_drivers_course_is_
     assert "  device clock: 1.38 GHz in 1 reading (counted by the device)" in lines
     several = figure(RECORDED["burst"])
     assert any(line.startswith("  device clock: 1.46 GHz to 1.48 GHz") for line in several)
-    assert not any("sm clock" in line for line in several)
+    assert not any(line.startswith("  sm clock") for line in several)
 
 
 def test_a_window_of_the_devices_own_clock_is_drawn_as_far_as_it_was_counted() -> None:

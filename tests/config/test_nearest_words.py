@@ -25,6 +25,16 @@ CASES = [
         "+measure.max_kernel_s=null",
         "unknown key 'measure.max_kernel_s'; did you mean 'max_kernel_s', which stands at the top?",
     ),
+    # A guess far off leads astray: the keys that there are say more.
+    *(
+        (
+            f"{added}jobs.collective.operations=[all_reduce]",
+            "unknown key 'jobs.collective.operations'; choose from: algos, formats, implementations, in_place, name, ops, "
+            "protos, share_device, sizes, world_sizes",
+        )
+        for added in ("", "+")
+    ),
+    ("jobs.collective.op=[all_reduce]", "unknown key 'jobs.collective.op'; did you mean 'ops'?"),
     ("jobs.gemm.target=0.1", "unknown key 'jobs.gemm.target'; did you mean 'measure.target'?"),
     ("store=x.db", "store=x.db names no file of store settings; write store.url=x.db for the file of the store"),
     ("store=/d/x", "store=/d/x names no file of store settings; write store.url=/d/x for the file of the store"),
@@ -61,7 +71,7 @@ CASES = [
 def test_what_was_meant_is_named(override: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ROOFBENCH_NOWHERE", raising=False)
     with pytest.raises(UsageError) as refused:
-        compose([override])
+        compose([override, "job=[gemm,collective]"])
     assert str(refused.value) == message
 
 

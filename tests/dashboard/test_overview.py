@@ -229,13 +229,34 @@ def test_an_unknown_device_shows_rates_and_says_why(page, stores):
     assert app.metric[0].delta == "of spec n/a"
 
 
-def test_a_card_shows_the_best_result_of_any_regime_and_names_it(page, stores):
+def test_a_card_shows_the_true_best_of_one_load_and_names_case_regime_and_marks(page, stores):
     stores("a.db")
-    warm = result(format="fp16", regime="warm/burst/call", contended=True)
-    app = page(**{"a.db": FakeReader((result(fractions=NO_FRACTIONS, format="fp16"), warm))}).run()
-    assert [metric.value for metric in app.metric] == ["70.0 %"]
-    assert "warm/burst/call, contended" in words(app).replace("\\", "")
-    assert "Best of 2 verified cases" in app.metric[0].help.replace("\\", "")
+    rows = (
+        result(8192, 8192, 8192, format="tf32", share=0.713, steady=False, throttle="sw_power_cap 100%"),
+        result(16, 4096, 4096, format="tf32", share=0.662),
+        result(format="tf32", share=0.9, contended=True),
+        result(format="tf32", share=0.81, regime="cold/burst/device"),
+        result(format="fp16", share=0.9, regime="warm/burst/call"),
+    )
+    app = page(**{"a.db": FakeReader(rows)}).run()
+    assert not app.exception
+    assert [(metric.label, metric.value) for metric in app.metric] == [("tf32", "71.3 %"), ("fp16", "n/a")]
+    said = words(app).replace("\\", "")
+    for expected in (
+        "gemm 8192x8192x8192, compute bound",
+        "cold/sustained/device, not steady, throttled: sw_power_cap 100%",
+        "best of 3 sustained, 1 passed over: contended or not resolved",
+        "in a burst: 81.0 %, ",
+        "under sustained load",
+    ):
+        assert expected in said
+
+
+def test_times_of_a_table_are_in_the_unit_that_fits_them(page, stores):
+    stores("a.db")
+    rows = tuple(result(p50_s=p50_s) for p50_s in (9e-5, 3.2e-2, 0.21))
+    frame = table(page(**{"a.db": FakeReader(rows)}).run())
+    assert list(frame["Time (ms)"]) == pytest.approx([0.09, 32, 210])
 
 
 def test_a_width_above_the_median_is_no_percentage(page, stores):

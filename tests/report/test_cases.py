@@ -102,3 +102,9 @@ def test_an_older_store_and_a_device_that_nothing_reads_are_said_to_be_so():
     bare = data(replace(untimed(sustained(1e-3)), telemetry={}))
     assert "axis" not in bare
     assert bare["samples"]["y"]
+
+
+def test_the_page_of_a_case_says_which_clock_is_counted() -> None:
+    said = data(sustained(1e-3))["about_clocks"]
+    assert "device clock is counted on the device" in said
+    assert "fractions use the counted one" in said

@@ -7,10 +7,9 @@ from suite.backend import Fact
 from suite.errors import StoreUnusable, UsageError
 from suite.hardware.figure import NOT_FOUND
 from suite.report.document import build
-from suite.report.headlines import headlines
 from suite.report.privacy import LEFT_OUT, Scrubber
 from suite.report.reproduce import rerun_command
-from suite.rows import NO_FRACTIONS, Fractions
+from suite.rows import Fractions
 from tests.report.builders import ENVIRONMENT, SPEC, FakeReader, device, failed, result, run_info
 from tests.report.recordings import sustained
 
@@ -26,33 +25,6 @@ def test_a_report_of_nothing_is_refused():
 
 def test_a_run_named_twice_is_reported_once():
     assert len(build(FakeReader((result(),)), ["latest", run_info().run]).runs) == 1
-
-
-def test_a_headline_is_the_best_verified_share_of_any_regime():
-    rows = [
-        result(fractions=shares(0.70), m=1),
-        result(fractions=shares(0.81), regime="cold/burst/device"),
-        result(fractions=shares(0.5), format="fp16", regime="warm/burst/device"),
-        result(fractions=shares(2.0), evidence="simulated"),
-        failed("impossible", "faster than light", fractions=shares(1.5)),
-    ]
-    found = headlines(rows)
-    assert [(h.format, h.best.fractions.spec, h.best.regime, h.of) for h in found] == [
-        ("bf16", 0.81, "cold/burst/device", 2),
-        ("fp16", 0.5, "warm/burst/device", 1),
-    ]
-
-
-def test_a_known_share_makes_the_headline_before_one_that_is_not_known():
-    unknown = result(fractions=NO_FRACTIONS, share=0.9)
-    warm = result(fractions=shares(0.4), share=0.4, regime="warm/sustained/device")
-    assert headlines([unknown, warm])[0].best is warm
-
-
-def test_a_result_in_doubt_makes_no_headline_where_another_does():
-    doubtful, sure = result(fractions=shares(0.9), contended=True), result(fractions=shares(0.3))
-    assert headlines([doubtful, sure])[0].best is sure
-    assert headlines([doubtful])[0].best is doubtful
 
 
 def test_a_text_report_reads_no_samples():
@@ -73,11 +45,6 @@ def test_a_case_whose_samples_are_damaged_is_counted_and_the_rest_published():
     (run,) = build(FakeReader((kept, result(1), failed("crashed", "gone")), measured=damaged), ["latest"]).runs
     assert list(run.devices[0].cases) == [kept.result_id]
     assert run.devices[0].unreadable == 1
-
-
-def test_without_a_spec_the_fastest_is_the_headline():
-    rows = [result(share=0.2, fractions=NO_FRACTIONS), result(share=0.6, fractions=NO_FRACTIONS)]
-    assert headlines(rows)[0].best is rows[1]
 
 
 def test_a_resumed_run_on_another_chip_keeps_both_apart():
@@ -173,14 +140,6 @@ def test_the_system_description_says_how_each_field_is_known():
     assert missing.reason
 
 
-@pytest.mark.parametrize("interval", [None, (1e-9, 1.0)])
-def test_a_median_that_is_not_resolved_makes_no_headline_where_another_is(interval):
-    loose = result(fractions=shares(0.9), interval_s=interval, count=1)
-    for other in (result(fractions=shares(0.3), contended=True), result(fractions=NO_FRACTIONS)):
-        assert headlines([loose, other])[0].best is other
-    assert headlines([loose])[0].best is loose
-
-
 def fields_of(reader):
     (run,) = build(reader, ["latest"]).runs
     return {f.name: f for each in run.devices for group in each.system for f in group.fields}
@@ -195,3 +154,12 @@ def test_peaks_of_a_device_without_a_sheet_are_derived_and_other_figures_say_tha
 
 def test_the_peak_of_integers_is_in_operations():
     assert fields_of(FakeReader((result(format="int8"),)))["int8 peak"].value == "1.92 POP/s"
+
+
+def test_figures_of_the_system_have_units_and_memory_one_unit_everywhere():
+    facts = {"machine": {"total_bytes": Fact.measured(135148564480), "max_sm_clock_hz": Fact.measured(1980000000.0)}}
+    info = replace(device().info, memory_bytes=150_110_000_000)
+    reader = FakeReader((result(),), device_rows=(replace(device(), info=info),), facts=facts)
+    (run,) = build(reader, ["latest"]).runs
+    fields = {f.name: f.value for group in (*run.devices[0].system, *run.system) for f in group.fields}
+    assert (fields["total"], fields["max sm clock"], fields["memory"]) == ("135 GB", "1.98 GHz", "150 GB")

@@ -62,7 +62,7 @@ def test_two_formats_of_a_shape_are_no_ladder_and_two_scalings_count_as_two() ->
     assert len(one([*pair, result(format="fp8_e4m3", semantics=BY_ROW)]).rungs) == 3
 
 
-def test_each_shape_and_regime_of_a_run_has_a_ladder_of_its_own_the_longest_first() -> None:
+def test_each_shape_and_regime_of_a_run_has_a_ladder_of_its_own_the_largest_shape_first() -> None:
     formats = ("bf16", "fp16", "fp32")
     rows = [
         result(m, format=name, regime=regime) for m in (1, 64) for regime in ("", "warm/sustained/device") for name in formats
@@ -70,8 +70,18 @@ def test_each_shape_and_regime_of_a_run_has_a_ladder_of_its_own_the_longest_firs
     rows += [result(2, format=name) for name in (*formats, "fp64")]
     rows += [replace(row, run="another") for row in rows[:3]]
     found = ladders(rows)
-    assert [len(ladder.rungs) for ladder in found] == [4, 3, 3, 3, 3, 3]
-    assert len({(ladder.run, ladder.title) for ladder in found}) == len(found)
+    assert [len(ladder.rungs) for ladder in found] == [3, 3, 4, 3, 3, 3]
+    assert [ladder.rungs[0].row.params["m"] for ladder in found] == [64, 64, 2, 1, 1, 1]
+
+
+def test_of_the_regimes_of_a_shape_the_one_of_most_formats_comes_first() -> None:
+    rows = [result(format=name, regime="cold/burst/device") for name in ("bf16", "fp16", "fp32")]
+    rows += [result(format=name) for name in ("bf16", "fp16", "fp32", "fp64")]
+    assert [ladder.regime for ladder in ladders(rows)] == ["cold/sustained/device", "cold/burst/device"]
+    small = [result(8, 8, 8, format=row.format) for row in rows]
+    page = Page(render_html(build(FakeReader((*small, *rows)), ["latest"])))
+    (opened,) = (index for index in page.find("details", **{"class": "rungs"}) if "open" in page.elements[index][1])
+    assert page.text(opened).startswith("gemm 4096x4096x4096, cold/sustained/device: 4 formats")
 
 
 def test_a_ladder_holds_one_kind_of_evidence() -> None:

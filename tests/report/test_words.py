@@ -1,6 +1,18 @@
 import pytest
 
-from suite.report.words import counted, doubtful, duration, marks, moment, percent, rate_unit, si, tera_rates, timing
+from suite.report.words import (
+    common_unit,
+    counted,
+    doubtful,
+    duration,
+    marks,
+    moment,
+    percent,
+    rate_unit,
+    si,
+    tera_rates,
+    timing,
+)
 from tests.report.builders import result
 
 
@@ -99,3 +111,18 @@ def test_a_column_of_rates_is_headed_by_the_unit_of_its_formats():
         "TFLOP/s",
         "TFLOP/s, TOP/s",
     ]
+
+
+@pytest.mark.parametrize(
+    ("times_s", "unit"),
+    [
+        ((9e-5, 3e-2, 0.2), "ms"),
+        ((7e-7, 1e-5, 2e-2), "µs"),
+        ((None, 3e-9), "ns"),
+        ((2.0, 2.0), "s"),
+        ((None,), "µs"),
+        ((), "µs"),
+    ],
+)
+def test_a_column_of_times_is_in_the_unit_of_the_middle_one(times_s, unit):
+    assert common_unit(times_s)[1] == unit

@@ -21,18 +21,27 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / "store.db")
 
 
-def memory(op: str, bytes_s: float, later_s: float = 0, evidence: Evidence = Evidence.MEASURED, **summary: Any) -> Record:
+def memory(
+    op: str,
+    bytes_s: float,
+    later_s: float = 0,
+    evidence: Evidence = Evidence.MEASURED,
+    contended: bool | None = None,
+    **summary: Any,
+) -> Record:
     """A calibration whose median is a millisecond."""
     return material.record(
         material.planned(material.calibration_case(op), work=Work(0, round(bytes_s * 1e-3), None)),
+        material.measurement(contended=contended),
         summary=material.summary(flop_s=0.0, bytes_s=bytes_s, p50_s=1e-3, bound="memory", **summary),
         finished_at=material.START + timedelta(seconds=later_s),
         evidence=evidence,
     )
 
 
-def product(number: int, flop_s: float, **summary: Any) -> Record:
-    return material.record(material.planned(material.case(number)), summary=material.summary(flop_s=flop_s, **summary))
+def product(number: int, flop_s: float, contended: bool | None = None, **summary: Any) -> Record:
+    planned, measured = material.planned(material.case(number)), material.measurement(contended=contended)
+    return material.record(planned, measured, summary=material.summary(flop_s=flop_s, **summary))
 
 
 def run_of(path: str, *records: Record) -> None:
@@ -106,3 +115,21 @@ def test_where_nothing_is_resolved_there_is_no_roof(path: str) -> None:
     with Reader.open(path) as reader:
         assert (reader.empirical_bandwidth("a1b2"), reader.empirical_roofs()) == (None, {})
     assert [*shares(path, "calibration"), *shares(path, "gemm")] == [None, None]
+
+
+@pytest.mark.parametrize(("contended", "is_roof"), [(True, False), (False, True), (None, True)])
+def test_what_was_contended_is_no_roof_and_has_no_share_above_one(path: str, contended: bool | None, is_roof: bool) -> None:
+    run_of(
+        path,
+        memory("copy", 4e9),
+        memory("triad", 8e9, contended=contended),
+        memory("read", 2e9, contended=contended),
+        product(0, 2e14, p50_s=1e-3),
+        product(1, 4e14, p50_s=1e-3, contended=contended),
+    )
+    with Reader.open(path) as reader:
+        assert reader.empirical_bandwidth("a1b2") == (8e9 if is_roof else 4e9)
+        assert list(reader.empirical_roofs().values()) == [4e14 if is_roof else 2e14]
+        assert reader.calibration("a1b2", "cuda").triad_bytes_s == 8e9  # what bounds results, as nothing else is known
+    assert shares(path, "calibration") == ([0.5, 1.0, 0.25] if is_roof else [1.0, None, 0.5])
+    assert (shares(path, "gemm")[1] is None) is not is_roof

@@ -1,0 +1,131 @@
+"""The best of each format: the truth of a device's table, one load a device, and nobody passed over without a word."""
+
+import pytest
+
+from suite.report.document import build
+from suite.report.headlines import about, headlines
+from suite.report.html import render_html
+from suite.report.markdown import render_markdown
+from suite.rows import NO_FRACTIONS, Fractions
+from tests.report.builders import FakeReader, failed, result
+from tests.report.pages import Page
+
+
+def shares(spec):
+    return Fractions(spec, None, None, None)
+
+
+def throttled(**fields):
+    """What a large product is on a device at its power limit."""
+    return result(8192, 8192, 8192, steady=False, converged=False, throttle="sw_power_cap 100%", **fields)
+
+
+def test_a_device_at_its_power_limit_loses_no_headline_to_a_lighter_case_without_marks():
+    """On an H200 the card of tf32 said 66.2 %, 25.2 TFLOP/s of 16x4096x4096; the table had 71.3 %, 353 TFLOP/s."""
+    best = throttled(format="tf32", share=0.713)
+    light = result(16, 4096, 4096, format="tf32", share=0.662)
+    small = result(1024, 1024, 1024, format="tf32", share=0.374)
+    assert headlines([light, small, best])[0].best is best
+
+
+def test_what_arithmetic_bounds_comes_before_what_memory_or_launching_does():
+    thin, square = result(16, 4096, 4096, share=0.95), result(share=0.6)
+    assert (thin.bound, square.bound) == ("memory", "compute")
+    assert headlines([thin, square])[0].best is square
+    assert headlines([thin])[0].best is thin
+
+
+def test_only_measured_and_verified_results_count_best_share_first():
+    rows = [
+        result(fractions=shares(0.70), m=1000),
+        result(fractions=shares(0.81)),
+        result(fractions=shares(0.9), format="fp16"),
+        result(fractions=shares(2.0), evidence="simulated"),
+        failed("impossible", "faster than light", fractions=shares(1.5)),
+    ]
+    found = headlines(rows)
+    assert [(each.format, each.best.fractions.spec, each.of) for each in found] == [("fp16", 0.9, 1), ("bf16", 0.81, 2)]
+
+
+def test_all_formats_of_a_device_are_told_under_one_load():
+    """A burst of bf16 stood beside sustained tf32 and above it."""
+    sustained, burst = throttled(share=0.68), result(8192, 8192, 8192, share=0.81, regime="cold/burst/device")
+    tf32 = throttled(format="tf32", share=0.71)
+    first, second = headlines([burst, sustained, tf32])
+    assert (first.best, second.best) == (tf32, sustained)
+    assert (first.burst, second.burst) == (None, burst)
+    assert second.second == "in a burst: 81.0 %, 778 TFLOP/s, cold/burst/device"
+    assert second.chosen_as == "best of 1 sustained"
+    assert "under sustained load" in about((first, second))
+
+
+def test_a_format_of_bursts_alone_comes_last_where_others_were_sustained():
+    burst = result(format="int8", share=0.99, regime="cold/burst/device")
+    known, other = headlines([burst, result(share=0.2)])
+    assert (known.format, known.best.load) == ("bf16", "sustained")
+    assert (other.best, other.burst, other.chosen_as) == (None, burst, "")
+    text = other.second
+    assert text.startswith("in a burst: 99.0 %, ")
+    assert "gemm 4096x4096x4096, compute bound" in text
+    document = build(FakeReader((burst, result(share=0.2))), ["latest"])
+    (cards,) = Page(render_html(document)).find("ul", **{"class": "cards"})
+    for said in (Page(render_html(document)).text(cards), render_markdown(document)):
+        assert "no sustained result" in said
+        assert "in a burst: 99.0 %" in said
+
+
+def test_where_nothing_was_sustained_bursts_are_ranked():
+    burst = result(regime="warm/burst/call")
+    (found,) = headlines([burst])
+    assert (found.best, found.burst, found.load) == (burst, None, "burst")
+    assert "bursts" in about((found,))
+
+
+@pytest.mark.parametrize(
+    "doubt",
+    [{"contended": True}, {"interval_s": None, "count": 1}, {"interval_s": (1e-9, 1.0)}],
+    ids=["contended", "one", "wide"],
+)
+def test_only_contended_and_unresolved_results_are_passed_over_and_that_is_said(doubt):
+    doubtful, sure = result(share=0.9, **doubt), throttled(share=0.3)
+    (found,) = headlines([doubtful, sure])
+    assert found.best is sure
+    assert found.chosen_as == "best of 2 sustained, 1 passed over: contended or not resolved"
+    (alone,) = headlines([doubtful])
+    assert (alone.best, alone.chosen_as) == (doubtful, "best of 1 sustained")
+    document = build(FakeReader((doubtful, sure)), ["latest"])
+    page = Page(render_html(document))
+    (cards,) = page.find("ul", **{"class": "cards"})
+    for said in (page.text(cards), render_markdown(document)):
+        assert "1 passed over: contended or not resolved" in said
+
+
+def test_a_wide_interval_that_is_resolved_passes_nobody_over():
+    wide = result(share=0.795, converged=False)
+    wide = result(share=0.795, converged=False, interval_s=(wide.p50_s * 0.94, wide.p50_s * 1.06))
+    assert headlines([wide, result(share=0.7)])[0].best is wide
+
+
+def test_cards_name_the_case_its_regime_and_its_marks():
+    row = throttled(share=0.7, switches={"fp8_fast_accum": True})
+    document = build(FakeReader((row,)), ["latest"])
+    page = Page(render_html(document))
+    (cards,) = page.find("ul", **{"class": "cards"})
+    line = next(line for line in render_markdown(document).splitlines() if line.startswith("| bf16 |")).replace("\\", "")
+    for said in (page.text(cards), line):
+        for word in ("gemm 8192x8192x8192 fp8_fast_accum=True", "cold/sustained/device", "throttled: sw_power_cap 100%"):
+            assert word in said
+    assert "Only contended results" in page.text(page.find("p", **{"class": "small"})[0])
+
+
+def test_what_passed_a_peak_that_is_only_derived_is_the_best_though_its_share_is_not_told():
+    passed = result(fractions=NO_FRACTIONS, share=1.2)
+    assert headlines([result(share=0.95), passed])[0].best is passed
+    cached = result(fractions=NO_FRACTIONS, share=0.9, bound="cache")
+    thin = result(share=0.4, bound="memory")
+    assert headlines([cached, thin])[0].best is thin
+
+
+def test_without_a_spec_the_fastest_is_the_headline():
+    rows = [result(share=share, fractions=NO_FRACTIONS, bound="unknown") for share in (0.2, 0.6)]
+    assert headlines(rows)[0].best is rows[1]
