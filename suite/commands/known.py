@@ -23,8 +23,10 @@ SQLITE = "sqlite:///"
 
 
 class Known(NamedTuple):
-    """The figures of the devices' calibrations; of the run to go on with, the cases that have a result, by slot and key.
+    """The figures of the devices' calibrations that nothing disturbed; of the run to go on with, the cases that have a result,
+    by slot and key.
 
+    A calibration beside other work is taken again by the next run: bounds and roofs rest on it for as long as the store lives.
     ``recalibrate`` are its slots that another chip now fills, which has no calibration of its own.  ``unread`` says why a
     store that is there was not asked.
     """
@@ -85,7 +87,7 @@ def look(url: str, slots: "Sequence[DeviceSlot]", resumed: "RunInfo | None") -> 
     if path.is_file() and schema.look(path).state == "older":
         return Known(unread=f"what {path} has is not counted: it is of an older version; `roofbench run` upgrades it first")
     with Reader.open(url) as reader:
-        known = Known(reader.base_figures({slot.info.uid for slot in slots if slot.info}))
+        known = Known(reader.base_figures({slot.info.uid for slot in slots if slot.info}, undisturbed=True))
         return known if resumed is None else _of_run(reader, resumed, slots, known)
 
 

@@ -174,10 +174,16 @@ class Reader:
         """The latest calibration of a device as one backend sees it; every figure ``None`` where it has none."""
         return self.calibrations(device_uid, backend, evidence).latest
 
-    def base_figures(self, device_uids: Collection[str], evidence: Evidence = Evidence.MEASURED) -> BaseFigures:
-        """The latest figures of the calibrations of several devices, of each backend that measured one."""
+    def base_figures(
+        self, device_uids: Collection[str], evidence: Evidence = Evidence.MEASURED, undisturbed: bool = False
+    ) -> BaseFigures:
+        """The latest figures of the calibrations of several devices, of each backend that measured one.
+
+        ``undisturbed`` leaves out what was measured beside other work, or is known to its order of magnitude only.
+        """
         with self._reading("its calibrations") as connection:
-            return latest(calibrated(connection, evidence, device_uids))
+            found = calibrated(connection, evidence, device_uids)
+            return latest(each for each in found if each.may_be_best or not undisturbed)
 
     def selftests(self, device_uid: str | None = None) -> list[Selftest]:
         """The selftests of a device, or of every device, the newest first.

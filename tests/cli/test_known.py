@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -213,3 +214,22 @@ def test_another_framework_on_the_same_chip_is_calibrated_for_itself(
     assert [found.has_calibrated(each) for each in (slot, other)] == [True, False]
     jobs = Counter(case.case.workload.job for case in known.cases(compose(FAKE[2:], CONFIGS), (other,), found, None))
     assert jobs == {"calibration": CALIBRATION, "gemm": GEMM}
+
+
+def test_a_calibration_beside_other_work_is_taken_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """A contended triad of 2.9 GB/s, where an idle machine has 27, bounded every later run of the store."""
+    store = "store.url=contended.db"
+    assert cli.main(["run", *MEASURED, store]) == 0
+    capsys.readouterr()
+    (slot,) = resolve(compose(FAKE[2:], CONFIGS)).slots
+    with sqlite3.connect("contended.db") as connection:
+        triad = "select id from workload where params like '%triad%'"
+        of_triad = f'select id from "case" where workload_id in ({triad})'
+        assert connection.execute(f"update result set contended = 1 where case_id in ({of_triad})").rowcount == 1
+    connection.close()
+    again = look("contended.db", (slot,), None)
+    assert not again.has_calibrated(slot)
+    jobs = Counter(case.case.workload.job for case in known.cases(compose(FAKE[2:], CONFIGS), (slot,), again, None))
+    assert jobs == {"calibration": CALIBRATION, "gemm": GEMM}
+    assert cli.main(["run", *MEASURED, store]) == 0
+    assert look("contended.db", (slot,), None).has_calibrated(slot)
