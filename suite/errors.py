@@ -43,7 +43,12 @@ class DeviceBusy(RoofbenchError):
 
 
 class StoreWriteFailed(RoofbenchError):
-    """A result could not be committed; everything committed before is intact."""
+    """A result could not be committed; everything committed before is intact.
+
+    ``run`` is the run that can go on once the cause is gone; empty where none can.
+    """
+
+    run = ""
 
 
 class WorkerStartFailed(RoofbenchError):

@@ -105,7 +105,24 @@ def carry_out(plan: Sweep, workers: Workers, store: "Store", watch: Watch) -> Sw
     places = {slot.slot: device_row(slot, workers.answers[slot.slot], plan.config) for slot in plan.slots}
     with _open_run(plan, store, places, _environment(plan.slots, workers.answers)) as writer:
         workers.locks.name(writer.run)
-        return _measure(plan, workers.launcher, Ledger(writer, places, _comparable(plan, places)), watch)
+        ledger = Ledger(writer, places, _comparable(plan, places))
+        return _measure(plan, workers.launcher, ledger, _saying_why(watch, writer))
+
+
+def _saying_why(watch: Watch, writer: "RunWriter") -> Watch:
+    """Whoever watches only prints: when that fails, the run did not."""
+
+    def tell(event: Event) -> None:
+        try:
+            watch(event)
+        except BrokenPipeError:
+            writer.stop_for("the reader of the output went away")
+            raise
+        except OSError as error:
+            writer.stop_for(f"the output could not be written: {error.strerror or error}")
+            raise
+
+    return tell
 
 
 def devices(slots: Sequence[DeviceSlot]) -> list[DeviceInfo]:

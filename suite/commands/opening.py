@@ -1,10 +1,14 @@
 """Opening the store of a run: an existing one at once, a new one only when everything that can be refused has been."""
 
-import sys
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suite.commands.output import say
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from suite.store.writer import Store
 
 
@@ -29,7 +33,7 @@ class Opening:
             from suite.store.writer import Store
 
             self.store = self._stack.enter_context(Store.open(self._url))
-            _say_migrated(self.store)
+            _say_what_was_done(self.store)
         return self.store
 
     def _refuse_place(self) -> None:
@@ -38,6 +42,15 @@ class Opening:
         refuse_unwritable(locate(self._url))
 
 
-def _say_migrated(store: "Store") -> None:
+def _say_what_was_done(store: "Store") -> None:
+    for line in orphan_lines(store.path, store.migrated.orphans):
+        say(line)
     if store.migrated.backup is not None:
-        sys.stderr.write(f"roofbench: store upgraded; the one before is kept as {store.migrated.backup}\n")
+        say(f"store upgraded; the one before is kept as {store.migrated.backup}")
+
+
+def orphan_lines(path: Path, moved: "Sequence[Path]") -> "Iterator[str]":
+    """What was moved out of the way of a new store, where anything was."""
+    if moved:
+        names = " and ".join(map(str, moved))
+        yield f"{path} was gone, but not what lay beside it: kept as {names}; nothing of it is in the new store"

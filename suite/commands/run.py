@@ -2,16 +2,18 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from suite.commands.options import add_config_dir, store_option, store_override
 from suite.commands.output import say
-from suite.errors import UsageError
+from suite.errors import StoreWriteFailed, UsageError
 from suite.interrupts import EXIT_INTERRUPTED, leave, on_interrupt
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from suite.commands.known import Known
     from suite.devices import Resolved
     from suite.events import SweepFinished
@@ -177,8 +179,28 @@ def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
         opening = Opening(config.store.url, stack)
         ahead = _ahead(resolved, searches, look(config.store.url, resolved.slots, resumed), resumed)
         workers = stack.enter_context(started(resolved.config, resolved.slots, locks))
-        finished = _measure(ahead, workers, opening(), overrides)
+        with _saying_how_to_go_on(config.store.url):
+            finished = _measure(ahead, workers, opening(), overrides)
     return _show(finished, opening())
+
+
+@contextmanager
+def _saying_how_to_go_on(url: str) -> Iterator[None]:
+    """A run whose store stopped taking results can go on where the store can be had back."""
+    try:
+        yield
+    except StoreWriteFailed as error:
+        if not error.run:
+            raise
+        from suite.store.files import locate
+
+        told = StoreWriteFailed(f"{error}; {_to_go_on(error.run, locate(url))}")
+        told.run = error.run
+        raise told from error
+
+
+def _to_go_on(run: str, store: "Path") -> str:
+    return f"to go on: roofbench run resume={run}{store_override(store)}"
 
 
 class _Ahead(NamedTuple):
@@ -225,7 +247,7 @@ def _say_first(ahead: _Ahead) -> None:
     from suite.sweep import left
 
     resolved, known = ahead.resolved, ahead.known
-    sys.stderr.writelines(f"roofbench: {note}\n" for note in resolved.notes)
+    sys.stderr.writelines(f"roofbench: {note}\n" for note in [*resolved.notes, *_no_verdict(ahead.resumed)])
     waiting = [
         *left(ahead.cases, known.done, known.recalibrate),
         *still_sought(ahead.searches, ahead.cases, known.done),
@@ -234,6 +256,17 @@ def _say_first(ahead: _Ahead) -> None:
     sys.stdout.write(f"{time_line(resolved.config, resolved.slots, waiting, hunting_s)}\n")
     sys.stdout.writelines(f"{line}\n" for line in left_out_lines(left_out(resolved.config, resolved.slots)))
     sys.stdout.writelines(f"{line}\n" for line in remarks(resolved.config))
+
+
+def _no_verdict(resumed: "RunInfo | None") -> "Iterator[str]":
+    """What a person should know who goes on with a pass of a selftest, which needs all of them."""
+    if resumed is None:
+        return
+    from suite.store.runs import SELFTEST
+
+    if resumed.experiment == SELFTEST:
+        one = f"run {resumed.run} is one pass of a selftest"
+        yield f"{one}: no verdict comes of going on with it; `roofbench selftest` starts anew"
 
 
 def _show(finished: "SweepFinished", store: "Store") -> int:
@@ -245,7 +278,7 @@ def _show(finished: "SweepFinished", store: "Store") -> int:
     sys.stdout.write(f"\nstored in {store.path}\n")
     if finished.status != "complete":
         sys.stdout.write(f"{finished.status}: {finished.reason}\n")
-        sys.stdout.write(f"to go on: roofbench run resume={finished.run}{store_override(store.path)}\n")
+        sys.stdout.write(f"{_to_go_on(finished.run, store.path)}\n")
     elif finished.by_signal:
         sys.stdout.write("interrupted: every case of this run is stored\n")
     sys.stdout.write(f"a page to publish: roofbench report {finished.run}{store_option(store.path)}\n")

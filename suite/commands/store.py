@@ -5,9 +5,12 @@ import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suite.commands.opening import orphan_lines
 from suite.commands.options import AS_SOURCE, add_json, add_store, examples, naming_store
+from suite.commands.output import say
 from suite.errors import UsageError
 
 if TYPE_CHECKING:
@@ -97,6 +100,8 @@ def _merge(args: argparse.Namespace) -> Iterator[str]:
         with naming_store(AS_SOURCE):
             Reader.open(source).close()
         merged = merge(source, args.store)
+        for line in orphan_lines(Path(args.store), merged.orphans):
+            say(line)
         added = (counted(merged.runs_added, "run"), counted(merged.results_added, "result"))
         judged = f"; {counted(merged.selftests_added, 'selftest')} copied" if merged.selftests_added else ""
         were = "was" if merged.results_present == 1 else "were"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, RowMapping, Text, cast, select
 
 from suite.backend import Fact
 from suite.errors import UsageError
@@ -39,7 +39,7 @@ def find_result(connection: Connection, run_id: int, run: str, case: str) -> int
         .where(tables.Result.run_id == run_id, tables.Case.key.startswith(prefix, autoescape=True), is_latest())
     )
     if slot:
-        statement = statement.where(tables.Result.device_slot == _slot_number(slot, case))
+        statement = statement.where(cast(tables.Result.device_slot, Text) == _slot_number(slot, case))
     found = connection.execute(statement.order_by(tables.Result.id).limit(_MANY)).all()
     if len(found) == 1:
         return int(found[0].id)
@@ -80,7 +80,8 @@ def _result(connection: Connection, result_id: int) -> RowMapping:
     return connection.execute(select(_RESULT).where(_RESULT.c.id == result_id)).mappings().one()
 
 
-def _slot_number(slot: str, case: str) -> int:
+def _slot_number(slot: str, case: str) -> str:
+    """A slot as SQLite writes it, whose integers end where a person's do not."""
     if not slot.isdecimal():
         raise UsageError(f"case '{case}' ends in no slot number: write it as KEY@SLOT, such as {case.partition('@')[0]}@0")
-    return int(slot)
+    return "".join(str(int(digit)) for digit in slot).lstrip("0") or "0"

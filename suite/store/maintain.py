@@ -14,6 +14,7 @@ from suite.store import lease, schema, selftests, sqlite, tables
 from suite.store import rebuild as rebuilding
 from suite.store.check import Problem, problems
 from suite.store.files import locate, refuse_irregular, refuse_unwritable, shown
+from suite.store.foreign import foreign_log
 from suite.store.merge import Merged, merge
 from suite.store.rebuild import Stored, Summarize
 from suite.store.runs import find_run
@@ -116,10 +117,13 @@ def _mb(size_bytes: int) -> str:
 def check(url: str) -> list[Problem]:
     """Everything that is wrong with a store: the file, references, doubles, blobs; empty when it is whole.
 
-    Finishes what a killed writer left in the log, where it may.  ``StoreUnusable`` when it is locked, or no store of ours.
+    Finishes what a killed writer left in the log, where it may; a log that is another store's is said and left alone.
+    ``StoreUnusable`` when it is locked, or no store of ours.
     """
     path = locate(url)
     refuse_irregular(path)
+    if foreign := foreign_log(path):
+        return [Problem("log", foreign)]
     sqlite.recover(path)
     sqlite.refuse_locked(path)
     schema.refuse_unreadable(path)

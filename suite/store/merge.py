@@ -40,6 +40,7 @@ class Merged(NamedTuple):
     live: tuple[str, ...]  # runs left out because a process is writing them here
     renamed: Mapping[str, str]
     selftests_added: int = 0
+    orphans: tuple[Path, ...] = ()  # what was moved out of the way of a new target
 
 
 def merge(source: str, target: str) -> Merged:
@@ -60,7 +61,7 @@ def merge(source: str, target: str) -> Merged:
         converting("its rows"),
         sqlite.reading(sqlite.reader_engine(path)) as origin,
     ):
-        return _Merge(origin, store.session).run()
+        return _Merge(origin, store.session).run()._replace(orphans=store.migrated.orphans)
 
 
 def _refuse_damaged(path: Path) -> None:

@@ -62,7 +62,8 @@ class RunWriter:
     """The one writer of a run, made by ``Store.start_run`` and ``Store.resume_run``; usable from several threads.
 
     ``run`` is the run's id and ``config`` its resolved configuration.  Leaving it as a context without ``finish`` marks the
-    run ``interrupted``, or ``failed`` for an exception that is no one's wish and nobody's mistake in using roofbench.
+    run ``interrupted``, or ``failed`` for an exception that is no one's wish and nobody's mistake in using roofbench; where
+    the cause is not the run's own, ``stop_for`` says so before.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class RunWriter:
         self._catalogue = Catalogue()
         self._recording = threading.Lock()  # what the catalogue holds as pending belongs to one commit
         self._open = True
+        self._why = ""
         self.run = run
         self.config = config
 
@@ -156,6 +158,10 @@ class RunWriter:
         except zlib.error:
             return None
 
+    def stop_for(self, reason: str) -> None:
+        """The exception that is about to end the run interrupts it for this reason."""
+        self._why = reason
+
     def finish(self, status: str, reason: str = "", planned: int | None = None) -> None:
         """End the run as ``complete``, ``interrupted`` or ``failed`` and give up the right to write it.
 
@@ -178,11 +184,13 @@ class RunWriter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._open:
             return
-        stopped = kind is None or issubclass(kind, KeyboardInterrupt | RoofbenchError)
+        stopped = kind is None or bool(self._why) or issubclass(kind, KeyboardInterrupt | RoofbenchError)
+        if isinstance(error, StoreWriteFailed) and not self._session.replaced:
+            error.run = self.run
         with suppress(StoreWriteFailed):  # what went wrong first is what the user must read
             self.finish(
                 "interrupted" if stopped else "failed",
-                f"{kind.__name__}: {error}" if kind else "ended before all cases were measured",
+                self._why or (f"{kind.__name__}: {error}" if kind else "ended before all cases were measured"),
             )
 
     def _commit(self, record: Record, key: str, columns: dict[str, Any]) -> ResultRow:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from sqlalchemy import Connection, column, inspect, select, table
 
 from suite.errors import StoreUnusable
-from suite.store import lease, sqlite
+from suite.store import lease, orphans, sqlite
 from suite.store.files import shown
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -35,11 +35,15 @@ class Found(NamedTuple):
 
 
 class Upgrade(NamedTuple):
-    """A store brought to this version: from which revision to which, and the copy that was made before."""
+    """A store brought to this version: from which revision to which, and the copy that was made before.
+
+    ``orphans`` is where what a store that is gone had left beside the name of a new one lies now.
+    """
 
     old: str
     new: str
     backup: Path | None
+    orphans: tuple[Path, ...] = ()
 
 
 def examine(connection: Connection) -> Found:
@@ -60,7 +64,10 @@ def look(path: Path) -> Found:
     """Examine a file without changing anything; ``StoreUnusable`` where it is no database."""
     if not path.exists():
         return Found("missing")
-    if 0 < path.stat().st_size < SMALLEST_BYTES:
+    size = path.stat().st_size
+    if size == 0:
+        return Found("empty")  # not even looked at: to SQLite the log beside an empty file is rubbish, which it deletes
+    if size < SMALLEST_BYTES:
         raise StoreUnusable(f"{shown(path)} is not a database: choose another with store.url=PATH")
     with sqlite.translated(path, StoreUnusable), sqlite.examining_engine(path).connect() as connection:
         return examine(connection)
@@ -84,19 +91,20 @@ def refuse_unreadable(path: Path) -> None:
 def make_current(path: Path, busy_timeout_s: float) -> Upgrade:
     """Create the store, or migrate an older one after copying it to ``<file>.bak-<revision>``.
 
+    A log that lies beside the name of a store to be created is moved aside before.
     ``StoreUnusable`` for another program's database and for a newer schema; those are left as they were.
     """
     found = look(path)
+    moved: tuple[Path, ...] = ()
     if found.state == "missing":
-        _create(path, busy_timeout_s)
+        moved = _create(path, busy_timeout_s)
     elif found.state == "empty":
-        with _migrating(path, busy_timeout_s) as connection:
-            _migrate_if(connection, "empty")
+        moved = _fill(path, busy_timeout_s)
     elif found.state == "older":
         return _upgrade(path, busy_timeout_s)
     elif found.state != "current":
         _refuse(path, found)
-    return Upgrade(found.revision, LINEAGE[-1], None)
+    return Upgrade(found.revision, LINEAGE[-1], None, moved)
 
 
 def _refuse(path: Path, found: Found) -> None:
@@ -109,7 +117,21 @@ def _refuse(path: Path, found: Found) -> None:
     raise StoreUnusable(f"{shown(path)} is another program's database (tables {names}): choose another with store.url=PATH")
 
 
-def _create(path: Path, busy_timeout_s: float) -> None:
+def _fill(path: Path, busy_timeout_s: float) -> tuple[Path, ...]:
+    """Make a store of a file without content."""
+    with orphans.alone(path):
+        moved = orphans.set_orphans_aside(path)
+        try:
+            with _migrating(path, busy_timeout_s) as connection:
+                _migrate_if(connection, "empty")
+        except StoreUnusable as error:
+            if not moved:
+                raise
+            raise StoreUnusable(f"{error}; what lay beside it is kept as {' and '.join(map(shown, moved))}") from error
+    return moved
+
+
+def _create(path: Path, busy_timeout_s: float) -> tuple[Path, ...]:
     """Build the store under another name and link it into place: a half-made store is never seen, nor one overwritten."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     try:
@@ -118,7 +140,7 @@ def _create(path: Path, busy_timeout_s: float) -> None:
         with _migrating(draft, busy_timeout_s, shown_as=path) as connection:
             _migrate_if(connection, "empty")
         sqlite.at_rest(draft)
-        _place(draft, path)
+        return _place(draft, path)
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{draft}{suffix}").unlink(missing_ok=True)
@@ -144,7 +166,18 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _place(draft: Path, path: Path) -> None:
+def _place(draft: Path, path: Path) -> tuple[Path, ...]:
+    """Give the store its name once nothing lies beside it that would be replayed into it; says what was moved."""
+    if not orphans.are_there(path):
+        _link(draft, path)
+        return ()
+    with orphans.alone(path):
+        moved = orphans.set_orphans_aside(path)
+        _link(draft, path)
+    return moved
+
+
+def _link(draft: Path, path: Path) -> None:
     try:
         os.link(draft, path)
     except FileExistsError:

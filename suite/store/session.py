@@ -3,13 +3,13 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine
 
 from suite.errors import RoofbenchError, StoreUnusable, StoreWriteFailed
-from suite.store import sqlite
+from suite.store import orphans, sqlite
 from suite.store.files import shown
 
 FIRST_BYTES = b"SQLite format 3\0"  # of every database file; one that was emptied in place has lost them
@@ -31,6 +31,9 @@ class Session:
             os.close(self._descriptor)
             raise
         self._one_at_a_time = threading.Lock()
+        self._companions: dict[str, os.stat_result] = {}
+        self._aside: tuple[Path, ...] = ()
+        self.replaced = False  # for good: what this session wrote is then in no file of that name
 
     @contextmanager
     def transaction(self, failure: type[RoofbenchError] = StoreWriteFailed) -> Iterator[Connection]:
@@ -41,6 +44,7 @@ class Session:
         with self._one_at_a_time, sqlite.translated(self.path, failure):
             self._refuse_lost_file(failure)
             with sqlite.writing(self._connection):
+                self._note_companions()
                 yield self._connection
 
     def checkpoint(self) -> None:
@@ -50,6 +54,8 @@ class Session:
 
     def close(self) -> None:
         """Close the file and leave it whole and at rest when nobody else has it open."""
+        if not self._is_there():
+            self._set_log_aside()
         self._connection.close()
         self._engine.dispose()
         is_there = self._is_there()  # what lies there now may be another's
@@ -61,11 +67,38 @@ class Session:
 
     def _refuse_lost_file(self, failure: type[RoofbenchError]) -> None:
         # SQLite would go on writing into a file that has no name any more.
-        if not self._is_there():
-            raise failure(
-                f"store {shown(self.path)} was removed, replaced or overwritten while it was open: put it back, "
-                "or start a new run"
-            )
+        if self._is_there() and not self.replaced:
+            return
+        self._set_log_aside()
+        log = f" with its log, which is kept as {' and '.join(map(shown, self._aside))}," if self._aside else ","
+        raise failure(
+            f"store {shown(self.path)} was removed, replaced or overwritten while it was open: put it back{log} "
+            "or start a new run"
+        )
+
+    def _note_companions(self) -> None:
+        """Which files the log and its index are: SQLite has them open now, so that their inodes become nobody else's."""
+        if not self._companions:
+            for suffix in ("-shm", "-wal"):  # a journal is another file in every transaction
+                with suppress(OSError):
+                    self._companions[suffix] = orphans.companion(self.path, suffix).stat()
+
+    def _set_log_aside(self) -> None:
+        """Whoever opened what took the store's place would have the log replayed into it.
+
+        Where nothing took it, the log stays: a store that is moved back needs it.
+        """
+        if not self.path.exists():
+            return
+        self.replaced = True
+        with suppress(OSError):  # a folder that is read-only by now
+            self._aside += orphans.set_aside(self.path, [suffix for suffix in self._companions if self._is_own(suffix)])
+
+    def _is_own(self, suffix: str) -> bool:
+        try:
+            return os.path.samestat(self._companions[suffix], orphans.companion(self.path, suffix).stat())
+        except OSError:
+            return False
 
     def _is_there(self) -> bool:
         try:

@@ -41,7 +41,12 @@ _EXPLANATIONS = {  # by the longest matching prefix of SQLite's name for the err
 
 
 def connect(path: Path, options: str, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
-    """Open the file without any transaction of the driver's own; ``options`` are SQLite's, such as ``mode=ro``."""
+    """Open the file without any transaction of the driver's own; ``options`` are SQLite's, such as ``mode=ro``.
+
+    ``StoreUnusable`` for a file that was emptied beside its log, which SQLite would delete, reading or writing.
+    """
+    if unfinished(path) and path.exists() and not _size(path):
+        raise StoreUnusable(f"store {shown(path)} was emptied, and its log lies beside it: put it back, or start a new run")
     uri = f"file:{quote(str(path))}?{options}"
     return sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
 

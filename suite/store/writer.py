@@ -19,6 +19,7 @@ from suite.store import lease, schema, selftests, sqlite, standing, tables
 from suite.store.catalogue import Facts
 from suite.store.damage import converting, json_object
 from suite.store.files import locate, refuse_unwritable
+from suite.store.foreign import refuse_foreign_log
 from suite.store.prepared import new_id, prepared_insert
 from suite.store.recorder import Record, RunWriter
 from suite.store.runs import find_run, new_name
@@ -64,11 +65,12 @@ class Store:
         """Open the store at a path or an ``sqlite:///`` URL, creating or migrating it (an older one is copied first).
 
         ``StoreUnusable``, with nothing created or changed, when the path is a directory, cannot be written, is no store,
-        has a newer schema, is full, or stays locked for ``busy_timeout_s`` seconds.  One that only shrinks (``grows``) may be
-        full.
+        has a newer schema, is full, has another store's log beside it, or stays locked for ``busy_timeout_s`` seconds.  One
+        that only shrinks (``grows``) may be full.
         """
         path = locate(url)
         refuse_unwritable(path, grows=grows)
+        refuse_foreign_log(path)
         schema.remove_dead_drafts(path)
         migrated = schema.make_current(path, busy_timeout_s)
         engine = sqlite.writer_engine(path, busy_timeout_s)

@@ -1,7 +1,9 @@
 """The straight line on the fake backend: from planned cases to rows in a store."""
 
+import errno
 import os
 import signal
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -179,6 +181,38 @@ def test_a_store_that_fails_stops_the_run_and_resume_measures_only_what_is_missi
     assert end.status == "complete"
     assert len(rows) == 8
     assert before <= {row.result_id for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "the reader of the output went away"),
+        (OSError(errno.ENOSPC, "No space left on device"), "the output could not be written: No space left on device"),
+    ],
+    ids=["nobody reads", "no room"],
+)
+def test_who_watches_and_cannot_print_interrupts_the_run(tmp_path: Path, error: OSError, reason: str) -> None:
+    def watch(event: Event) -> None:
+        if isinstance(event, CaseFinished) and event.done == 3:
+            raise error
+
+    plan = planned_sweep({"shapes": ["64x64x64"], "options": {}})
+    with Store.open(str(tmp_path / "store.db")) as store, pytest.raises(type(error)):
+        sweep(plan, store, watch)
+    connection = sqlite3.connect(tmp_path / "store.db")
+    assert connection.execute("select status, reason from run").fetchall() == [("interrupted", reason)]
+    connection.close()
+    assert len(stored(tmp_path)) == 3
+
+
+def test_a_run_that_is_complete_stays_so_when_its_end_cannot_be_told(tmp_path: Path) -> None:
+    def watch(event: Event) -> None:
+        if isinstance(event, SweepFinished):
+            raise BrokenPipeError
+
+    with Store.open(str(tmp_path / "store.db")) as store, pytest.raises(BrokenPipeError):
+        sweep(planned_sweep({"shapes": ["64x64x64"], "options": {}}), store, watch)
+    assert [run.status for run in runs(tmp_path)] == ["complete"]
 
 
 def test_a_run_that_goes_on_elsewhere_calibrates_the_other_chip(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""How a run ends that lost its reader or its store: what is stored of it, and how it goes on."""
+
+import shutil
+import signal
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from suite import cli
+from suite.store.queries import Reader
+from tests.cli.command import FAKE, Said, roofbench, start
+from tests.cli.test_streams import TINY, shell
+
+LONG = (*FAKE, "backends.fake.options.sleep_s=0.3", "jobs.gemm.shapes=[64,128,256,512]")
+CASES = 13
+
+
+def ends(path: Path) -> list[tuple[str, str]]:
+    """The status and reason of every run in a store."""
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute("select status, reason from run order by id").fetchall()
+    finally:
+        connection.close()
+
+
+def in_mid_run(child: "subprocess.Popen[str]") -> str:
+    """Wait until some cases are stored; the run's id."""
+    assert child.stdout is not None
+    first = next(line for line in child.stdout if line.startswith("run "))
+    assert any(line.startswith("[ 4/13]") for line in child.stdout)
+    return first.split()[1].rstrip(":")
+
+
+def finished(child: "subprocess.Popen[str]") -> Said:
+    out, err = child.communicate(timeout=60)
+    return Said(child.returncode, out, err)
+
+
+def test_a_reader_who_leaves_interrupts_the_run(tmp_path: Path) -> None:
+    said = shell(tmp_path, f"$R run {TINY} backends.fake.options.sleep_s=0.1 | head -n 1; echo ${{PIPESTATUS[0]}}")
+    assert said.out.splitlines()[-1] == str(cli.EXIT_PIPE_CLOSED)
+    assert said.err == ""
+    assert ends(tmp_path / "roofbench.db") == [("interrupted", "the reader of the output went away")]
+    assert roofbench(tmp_path, "run", "resume=latest").status == 0
+    assert ends(tmp_path / "roofbench.db") == [("complete", "")]
+
+
+def test_a_run_whose_store_was_moved_away_says_how_to_go_on_once_it_is_back(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with start(tmp_path, "run", *LONG, "store.url=s.db") as child:
+        run = in_mid_run(child)
+        path.rename(tmp_path / "elsewhere.db")
+        said = finished(child)
+    assert said.status == 1
+    assert said.err.startswith(f"roofbench: store {path} was removed, replaced or overwritten while it was open: put it back")
+    assert said.err.endswith(f"; to go on: roofbench run resume={run} store.url={path}\n")
+    (tmp_path / "elsewhere.db").rename(path)
+    again = roofbench(tmp_path, *said.err.rpartition("to go on: roofbench ")[2].split())
+    assert again.status == 0, again.err
+    with Reader.open(str(path)) as reader:
+        (info,) = reader.runs()
+        assert (info.run, info.status, info.finished, len(reader.results())) == (run, "complete", CASES, CASES)
+
+
+def test_a_run_whose_store_was_exchanged_leaves_the_new_one_alone(tmp_path: Path) -> None:
+    good, path = tmp_path / "good.db", tmp_path / "roofbench.db"
+    assert roofbench(tmp_path, "run", *FAKE, "store.url=good.db").status == 0
+    with start(tmp_path, "run", *LONG) as child:
+        in_mid_run(child)
+        shutil.copyfile(good, tmp_path / "n")
+        (tmp_path / "n").replace(path)
+        said = finished(child)
+    assert said.status == 1
+    assert "roofbench.db-wal.orphan-1" in said.err
+    assert "to go on" not in said.err, "there is no such run in the store any more"
+    assert roofbench(tmp_path, "show", "--json") == roofbench(tmp_path, "show", "--json", "--store", "good.db")
+    assert roofbench(tmp_path, "store", "check").out == "roofbench.db is whole\n"
+    assert path.read_bytes() == good.read_bytes()
+
+
+def test_a_run_that_fills_its_disk_says_how_to_go_on(tmp_path: Path) -> None:
+    said = shell(tmp_path, f"ulimit -f 300; $R run {TINY} 'jobs.gemm.shapes=[64,128,256,512]'")
+    assert said.status == 1
+    with Reader.open(str(tmp_path / "roofbench.db")) as reader:
+        (info,) = reader.runs()
+    assert said.err.endswith(f"file-size limit; to go on: roofbench run resume={info.run}\n")
+    assert 0 < info.finished < CASES
+    assert roofbench(tmp_path, "run", f"resume={info.run}").status == 0
+    assert ends(tmp_path / "roofbench.db") == [("complete", "")]
+
+
+def test_a_killed_run_whose_store_is_deleted_is_named_by_the_next_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "roofbench.db"
+    with start(tmp_path, "run", *LONG) as child:
+        in_mid_run(child)
+        child.send_signal(signal.SIGKILL)
+        finished(child)
+    path.unlink()
+    log = Path(f"{path}-wal").read_bytes()
+    said = roofbench(tmp_path, "run", *FAKE, "wait_s=60")
+    assert said.status == 0, said.err
+    told = [line for line in said.err.splitlines() if "orphan" in line]
+    assert len(told) == 1
+    assert f"{path}-wal.orphan-1" in told[0]
+    assert Path(f"{path}-wal.orphan-1").read_bytes() == log
+    assert ends(path) == [("complete", "")]
+    assert roofbench(tmp_path, "store", "check").out == "roofbench.db is whole\n"
+
+
+@pytest.mark.parametrize("slot", ["99999999999999999999", "9" * 5000, "7"])
+def test_a_slot_that_no_store_has_is_no_damage(tmp_path: Path, slot: str) -> None:
+    assert roofbench(tmp_path, "run", *FAKE).status == 0
+    with Reader.open(str(tmp_path / "roofbench.db")) as reader:
+        key = reader.results()[-1].case_key
+    said = roofbench(tmp_path, "show", "latest", f"{key}@{slot}")
+    assert (said.status, said.out) == (2, "")
+    assert "has no result for a case" in said.err
+    assert "damaged" not in said.err
+    for same in ("0", "000", "٠"):
+        assert roofbench(tmp_path, "show", "latest", f"{key}@{same}").status == 0
