@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backends.cold import flush_factor
 from backends.failures import classify
 from backends.host import cgroup, cpuinfo
+from backends.host.openmp import processors_at_work, refuse_crowded
 from backends.options import read_options
 from backends.telemetry.host import cpu_telemetry
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from backends.torch.target import Target
 
 LAUNCHES_AT_MOST = 1 << 16  # of a sample: beyond that the list of input sets takes longer to make than it tells
+THREAD_ELEMENTS = 1 << 16  # torch gives a thread 2^15 at least
+FULL_SPEED_CBWR = ("", "AUTO", "OFF")
 
 OPTIONS: dict[str, Any] = {"threads": None, "flush_factor": 2.0, "telemetry_period_s": 0.02}
 
@@ -45,6 +48,7 @@ class CpuBackend:
         self._cpu = cpuinfo.processors()
         self._threads: int = self._options["threads"] or self._cpu.cores
         _refuse_fewer(self._threads, os.environ.get("OMP_THREAD_LIMIT", ""))
+        _refuse_branch(os.environ.get("MKL_CBWR", ""))
         self._target: Target | None = None
 
     def devices(self) -> Sequence[DeviceInfo]:
@@ -82,6 +86,10 @@ class CpuBackend:
         from backends.torch.target import cpu_target
 
         torch.set_num_threads(self._threads)
+        if self._threads > 1:
+            # Of so many elements that each thread has some.
+            left = processors_at_work(lambda: torch.ones(self._threads * THREAD_ELEMENTS).add_(1))
+            refuse_crowded(min(self._threads, len(self._cpu.cpus)), left, os.environ)
         self._target = cpu_target(self._cpu.isa)
         return self.devices()[0]
 
@@ -167,3 +175,9 @@ def _refuse_fewer(threads: int, limit: str) -> None:
             f"OMP_THREAD_LIMIT={limit} allows fewer threads than the {threads} that backend cpu uses; unset it, or set "
             f"backends.cpu.options.threads={limit}"
         )
+
+
+def _refuse_branch(asked: str) -> None:
+    """MKL then keeps to the instructions of another processor, whose results it repeats bit by bit: a product takes longer."""
+    if asked.strip().upper() not in FULL_SPEED_CBWR:
+        raise UsageError(f"MKL_CBWR={asked} keeps MKL from what this CPU can do; unset it, or set MKL_CBWR=AUTO")

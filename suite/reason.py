@@ -3,6 +3,8 @@
 from traceback import TracebackException
 
 REASON_CHARACTERS = 300
+_SHORTEST_BROKEN = 50  # characters: nobody breaks a sentence into shorter lines
+_SENTENCE_ENDS = tuple(".:;!?)]}>")
 _LOOKED_AT = 8 * REASON_CHARACTERS  # a message of megabytes is not worth escaping
 
 
@@ -17,13 +19,20 @@ def one_line(text: str) -> str:
 
 
 def said(error: BaseException) -> str:
-    """Return the first line of what an exception says; empty where it says nothing.
+    """Return the first line of what an exception says, to the end of its sentence; empty where it says nothing.
 
+    A sentence that was broken into lines goes on where a long line ends without a mark and the next begins with a small letter.
     Its ``str`` is code of a framework or a kernel and may raise anything: that is left to the standard library, which
     says ``<exception str() failed>`` then.
     """
     text = str(TracebackException(type(error), error, None, limit=0, lookup_lines=False, compact=True))
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    sentence, *others = [line.strip() for line in text.strip().splitlines()] or [""]
+    last = sentence
+    for line in others:
+        if len(last) < _SHORTEST_BROKEN or last.endswith(_SENTENCE_ENDS) or not line[:1].islower():
+            break
+        sentence, last = f"{sentence} {line}", line
+    return sentence
 
 
 def named(error: BaseException) -> str:

@@ -64,6 +64,17 @@ def test_fewer_openmp_threads_than_are_measured_are_refused(monkeypatch: pytest.
     assert CpuBackend({"threads": 1}).devices()
 
 
+@pytest.mark.parametrize(("asked", "refused"), [("COMPATIBLE", True), ("AVX2,STRICT", True), ("auto", False), ("OFF", False)])
+def test_mkl_is_not_kept_from_what_the_cpu_can_do(monkeypatch: pytest.MonkeyPatch, asked: str, refused: bool) -> None:
+    """COMPATIBLE makes a product in fp32 three times slower."""
+    monkeypatch.setenv("MKL_CBWR", asked)
+    if not refused:
+        assert CpuBackend({"threads": 1}).devices()
+        return
+    with pytest.raises(UsageError, match=f"MKL_CBWR={asked} keeps MKL .* unset it, or set MKL_CBWR=AUTO"):
+        CpuBackend({"threads": 1})
+
+
 def test_there_is_one_cpu() -> None:
     with pytest.raises(DeviceNotFound, match="not 1"):
         CpuBackend().select(1)

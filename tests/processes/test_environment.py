@@ -123,6 +123,9 @@ def test_every_fact_of_this_machine_is_json_and_says_nothing_of_who_and_where(mo
 def test_only_listed_variables_are_kept() -> None:
     variables = {"AWS_SECRET_ACCESS_KEY": "x", "PATH": "/bin", "CUDA_VISIBLE_DEVICES": "0", "NCCL_ALGO": "Ring"}
     assert set(system_facts(variables=variables)["variables"]) == {"CUDA_VISIBLE_DEVICES", "NCCL_ALGO"}
+    assert {"MKL_CBWR", "GOMP_CPU_AFFINITY", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_HW_SUBSET"} <= set(VARIABLES)
+    assert {"MKL_THREADING_LAYER", "MKL_DOMAIN_NUM_THREADS", "LD_PRELOAD", "GLIBC_TUNABLES"} <= set(VARIABLES)
+    assert len(set(VARIABLES)) == len(VARIABLES)
     assert not {"NCCL_COMM_ID", "NCCL_HOSTID", "PATH", "HOME", "USER", "HOSTNAME"} & set(VARIABLES)
 
 

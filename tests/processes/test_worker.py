@@ -289,6 +289,16 @@ def test_what_ends_the_worker_is_nobodys_outcome(error: BaseException) -> None:
         (ValueError(), "ValueError"),
         (KeyError("name"), "KeyError: 'name'"),
         (Speechless(), "Speechless: <exception str() failed>"),
+        (
+            ValueError("Invalid log settings: bogus, must be a comma separated list of fully\nqualified module names.\nmore"),
+            "ValueError: Invalid log settings: bogus, must be a comma separated list of fully qualified module names.",
+        ),
+        (
+            ValueError(f"{'a long line that is broken ' * 3}\nShown below"),
+            f"ValueError: {'a long line that is broken ' * 3}"[:-1],
+        ),
+        (ValueError(f"{'a long line that is broken ' * 3}:\nbelow"), f"ValueError: {'a long line that is broken ' * 3}:"),
+        (ValueError(f"{'a long line that is broken ' * 3}\n\nbelow"), f"ValueError: {'a long line that is broken ' * 3}"[:-1]),
     ],
 )
 def test_an_exception_is_named_with_the_first_line_of_what_it_says(error: BaseException, reason: str) -> None:
