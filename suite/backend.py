@@ -75,6 +75,10 @@ class DeviceInfo:
         return cls(**{**data, "isa": tuple(data.get("isa", ()))})
 
 
+# Of fewer elements a check asks how large they are meant to be: by chance all of them may be near 0.
+FEW_ELEMENTS = 64
+
+
 class Probe(NamedTuple):
     """What a check looks at: one input set, and tiles of its output given as (row, column, rows, columns)."""
 
@@ -102,12 +106,14 @@ class Reference(NamedTuple):
     """The same tiles and projection from a higher-precision computation on the same inputs.
 
     ``row_norms`` are given where rows differ much in size: what each row's projection is meant to be over all random vectors,
-    root mean square.
+    root mean square.  ``expected_size`` is given of outputs of fewer than ``FEW_ELEMENTS``: the root mean square of an element,
+    over all signs that the terms of its sum could have.
     """
 
     tiles: tuple[NDArray[np.float64], ...]
     projection: NDArray[np.float64]
     row_norms: NDArray[np.float64] | None = None
+    expected_size: float = 0.0
 
 
 class Kernel(Protocol):

@@ -5,6 +5,7 @@ What executes it (cuBLAS, cuDNN, a generated Triton kernel, XLA's own code) is X
 compiled.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
+from backends.distributions import CONSTANT, INT8_MAX
 from backends.jax import check
 from backends.jax.data import DISTRIBUTIONS, Operand
 from backends.jax.hlo import parse, product_types
@@ -22,6 +24,8 @@ from backends.jax.kernel import Plan, XlaKernel
 from backends.jax.target import FORMATS, Target
 from suite.case import Case, Workload
 from suite.errors import nearest
+from suite.jobs.gemm.epilogue import NONE as NO_EPILOGUE
+from suite.jobs.gemm.epilogue import name_of
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 SWITCHES = ("tf32", "fp8_fast_accum", "reduced_precision_reduction")
@@ -72,6 +76,11 @@ class Product:
         b_vector = check.project(b if self._layout[1] == "n" else b.T, vector)
         return check.project(a if self._layout[0] == "n" else a.T, b_vector) * _scale(operands[0]) * _scale(operands[1])
 
+    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
+        a, b = (np.square(np.asarray(each.data).astype(np.float64)) for each in operands)
+        of_a, of_b = a.mean(0 if self._layout[0] == "n" else 1), b.mean(1 if self._layout[1] == "n" else 0)
+        return math.sqrt(float(of_a @ of_b)) * _scale(operands[0]) * _scale(operands[1])
+
 
 def reason(case: Case, target: Target) -> str | None:
     """Why this case cannot run on ``target``; ``None`` when it can."""
@@ -85,7 +94,25 @@ def reason(case: Case, target: Target) -> str | None:
     ):
         if told is not None:
             return told
-    return target.missing(workload.format) or _semantics_reason(workload)
+    return (
+        target.missing(workload.format) or _semantics_reason(workload) or _epilogue_reason(workload) or _range_reason(workload)
+    )
+
+
+def _range_reason(workload: Workload) -> str | None:
+    """Constant data adds up with K: past the largest number of the output no kernel can be right."""
+    output, k = FORMATS[workload.format].output, Sizes.of(workload).k
+    integer = workload.format == "int8"
+    largest = float(jnp.iinfo(output).max if integer else jnp.finfo(output).max)
+    total = k * float(INT8_MAX if integer else CONSTANT) ** 2
+    if workload.distribution != "constant" or total <= largest:
+        return None
+    return f"constant data over k={k} adds up to {total:.4g}, above the {largest:.4g} that the output holds"
+
+
+def _epilogue_reason(workload: Workload) -> str | None:
+    name = name_of(workload)
+    return None if name == NO_EPILOGUE else f"gemm through XLA has no epilogue {name}; take none, or a backend of torch"
 
 
 def prepare(case: Case, target: Target, sets: int, seed: int) -> XlaKernel:

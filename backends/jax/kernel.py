@@ -12,7 +12,7 @@ from backends.jax.data import Operand, drawn
 from backends.jax.hlo import parse, targets
 from backends.jax.program import Compute, Loop, Operands, compile_launch, compile_loop
 from backends.seeds import mixed_seed
-from suite.backend import Observed, Probe, Reference
+from suite.backend import FEW_ELEMENTS, Observed, Probe, Reference
 
 
 class Formula(Protocol):
@@ -24,6 +24,13 @@ class Formula(Protocol):
 
     def project(self, operands: Sequence[Operand], vector: NDArray[np.float64]) -> NDArray[np.float64]:
         """The whole output (rows x columns) times a vector (columns): one value a row."""
+        ...
+
+    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
+        """Root mean square of the elements of the whole output (rows x columns) over all signs of the terms that make them.
+
+        It is asked of outputs of few elements only.
+        """
         ...
 
 
@@ -126,7 +133,10 @@ class XlaKernel:
         operands = self.inputs[probe.set_index]
         tiles = tuple(self._plan.formula.tile(operands, *tile) for tile in probe.tiles)
         signs = check.sign_vector(self.output_shape[1], probe.seed)
-        return Reference(tiles, self._plan.formula.project(operands, signs))
+        rows, columns = self.output_shape
+        few = rows * columns < FEW_ELEMENTS
+        expected = self._plan.formula.expected_size(operands, rows, columns) if few else 0.0
+        return Reference(tiles, self._plan.formula.project(operands, signs), expected_size=expected)
 
     def describe(self) -> Mapping[str, Any]:
         executable = self._launch.run

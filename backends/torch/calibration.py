@@ -5,6 +5,7 @@ rounded down to whole elements.  Arrays are matrices of rows x columns.  Read su
 y = x, triad writes a = b + 3 c.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -34,6 +35,9 @@ class RowSums:
         x = operands[0].data
         return project(x, vector.new_ones(x.shape[1])) * vector[0]
 
+    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
+        return float(torch.linalg.vector_norm(operands[0].data, dtype=torch.float64)) / math.sqrt(rows)
+
 
 class Weighted:
     """The sum of the operands, each times its weight, element by element."""
@@ -47,6 +51,11 @@ class Weighted:
     def project(self, operands: Sequence[Operand], vector: torch.Tensor) -> torch.Tensor:
         return self._sum([project(each.data, vector) for each in operands])
 
+    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
+        parts = zip(self._weights, operands, strict=True)
+        squares = (weight**2 * each.data.to(torch.float64).square().mean() for weight, each in parts)
+        return math.sqrt(sum(float(each) for each in squares))
+
     def _sum(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
         total = parts[0] * self._weights[0]
         for part, weight in zip(parts[1:], self._weights[1:], strict=True):
@@ -54,7 +63,7 @@ class Weighted:
         return total
 
 
-class Nothing:
+class Nothing(Formula):
     """No output at all."""
 
     def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> torch.Tensor:

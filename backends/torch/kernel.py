@@ -9,7 +9,7 @@ from backends.seeds import mixed_seed
 from backends.torch import check
 from backends.torch.data import Operand
 from backends.torch.precision import Precision, enforce
-from suite.backend import Observed, Probe, Reference
+from suite.backend import FEW_ELEMENTS, Observed, Probe, Reference
 
 
 class Formula(Protocol):
@@ -22,6 +22,13 @@ class Formula(Protocol):
     def project(self, operands: Sequence[Operand], vector: torch.Tensor) -> torch.Tensor:
         """The whole output (rows x columns) times a vector (columns): one value a row."""
         ...
+
+    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
+        """Root mean square of the elements of the whole output (rows x columns) over all signs of the terms that make them.
+
+        It is asked of outputs of few elements only; 0 of those that are never all near 0 by chance.
+        """
+        return 0.0
 
 
 class InputSet(NamedTuple):
@@ -91,7 +98,12 @@ class TorchKernel:
         each = self.input_sets[probe.set_index]
         signs = check.sign_vector(each.output.shape[1], probe.seed, each.output.device)
         tiles = tuple(check.to_numpy(self.formula.tile(each.operands, *tile)) for tile in probe.tiles)
-        return Reference(tiles, check.to_numpy(self.formula.project(each.operands, signs)))
+        projection = check.to_numpy(self.formula.project(each.operands, signs))
+        return Reference(tiles, projection, expected_size=self.expected_size(each))
+
+    def expected_size(self, each: InputSet) -> float:
+        """Of an element of this set's output; 0 where there are so many that nothing need be expected of them."""
+        return self.formula.expected_size(each.operands, *self.output_shape) if each.output.numel() < FEW_ELEMENTS else 0.0
 
     def describe(self) -> Mapping[str, Any]:
         of_case = {"precision": self.precision.to_json(), "distribution": self.distribution}

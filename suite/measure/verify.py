@@ -69,7 +69,7 @@ def judge(observed: Observed, reference: Reference, tolerance: float, columns: i
     if observed.unwritten or observed.nonfinite:
         reason = f"{observed.unwritten} elements never written, {observed.nonfinite} NaN or infinite"
         return Check(False, None, tolerance, None, observed.unwritten, observed.nonfinite, reason)
-    error = relative_error(_flat(observed.tiles), _flat(reference.tiles))
+    error = relative_error(_flat(observed.tiles), _flat(reference.tiles), reference.expected_size)
     projected = projection_error(observed.projection, reference.projection, _expected_sizes(reference, columns))
     allowed = PROJECTION_ALLOWANCE * tolerance + PROJECTION_ROUNDOFF
     reason = ""
@@ -80,9 +80,13 @@ def judge(observed: Observed, reference: Reference, tolerance: float, columns: i
     return Check(not reason, _finite(error), tolerance, _finite(projected), 0, 0, reason)
 
 
-def relative_error(out: NDArray[np.float64], ref: NDArray[np.float64]) -> float:
-    """norm(out - ref) / norm(ref); the absolute norm where the reference is all zeros."""
-    scale = float(np.linalg.norm(ref))
+def relative_error(out: NDArray[np.float64], ref: NDArray[np.float64], expected_size: float = 0.0) -> float:
+    """norm(out - ref) / norm(ref), or over the norm of as many elements of ``expected_size`` where that is larger.
+
+    The terms of a sum round by what they are, not by what is left when they cancel: of an element or two the reference may be
+    near 0 by chance.  Where it is all zeros and nothing is expected, the absolute norm.
+    """
+    scale = max(float(np.linalg.norm(ref)), expected_size * math.sqrt(ref.size))
     difference = float(np.linalg.norm(out - ref))
     return difference / scale if scale else difference
 
@@ -104,10 +108,12 @@ def _expected_sizes(reference: Reference, columns: int) -> float | NDArray[np.fl
     """Root mean square of a sum of ``columns`` elements with random signs, from the elements of the tiles; or of each row, of
     those below the median the median: a row of nothing but rounding has no size to be judged by.
     """
+    least = math.sqrt(columns) * reference.expected_size
     if reference.row_norms is not None:
-        return np.maximum(reference.row_norms, np.median(reference.row_norms)) if reference.row_norms.size else 0.0
+        norms = reference.row_norms
+        return np.maximum(norms, max(float(np.median(norms)), least)) if norms.size else 0.0
     elements = _flat(reference.tiles)
-    return math.sqrt(columns * float(np.mean(elements**2))) if elements.size else 0.0
+    return max(math.sqrt(columns * float(np.mean(elements**2))), least) if elements.size else 0.0
 
 
 def _finite(value: float) -> float | None:

@@ -114,6 +114,15 @@ HOPPER = cuda_target(0, (9, 0))
         (gemm_case("fp64", 8, 8, 8, switches={"workspace_mib": 64}), any_cpu(), "libraries of a CPU take their own"),
         (gemm_case("fp16", 8, 8, 2**18, distribution="constant"), any_cpu(), "k=262144 adds up to 6.554e+04"),
         (gemm_case("int8", 8, 8, 2**18, distribution="constant"), any_cpu(), "above the 2.147e+09 that the output holds"),
+        *(
+            (
+                gemm_case("int8", 32, 32, 2**18, distribution="constant", semantics={"scaling": scaling}),
+                target,
+                "adds up to 4.228e+09, above the 2.147e+09 that a sum in int32 holds",
+            )
+            for scaling in ("tensor", "row")
+            for target in (any_cpu(), HOPPER)
+        ),
         (gemm_case("fp32", 8, 8, 8, switches={"tf32": True}), HOPPER, "contradicts the switch tf32=True"),
         (gemm_case("tf32", 8, 8, 8, switches={"tf32": False}), HOPPER, "contradicts the switch tf32=False"),
         (gemm_case("fp16", 8, 8, 8, semantics={"accumulate": "fp16"}), any_cpu(), "not in fp16"),

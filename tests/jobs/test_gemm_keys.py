@@ -3,7 +3,7 @@
 import pytest
 
 from suite.case import Case, Regime
-from suite.jobs.gemm import GemmJob, GemmSettings
+from suite.jobs.gemm import EPILOGUES, GemmJob, GemmSettings
 
 JOB = GemmJob()
 
@@ -59,6 +59,15 @@ def test_a_stored_case_of_the_ladder_keeps_its_keys(name: str) -> None:
     format_name, *scaling = name.removesuffix("-shifted").split("-")
     chosen = {"scaling": scaling[0] if scaling else None, "zero_point": name.endswith("-shifted")}
     assert keys_of(GemmSettings(formats=[format_name], shapes=["4096x4096x4096"], **chosen)) == LADDER[name]
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_case_that_nothing_follows_keeps_its_keys_beside_those_that_something_follows(name: str) -> None:
+    settings = GemmSettings(formats=[name], shapes=["4096x4096x4096"], epilogues=list(EPILOGUES))
+    keys = [workload.key for workload in JOB.workloads(settings)]
+    assert keys[0] == KEYS[name][0]
+    assert len(set(keys)) == len(EPILOGUES)
+    assert keys_of(GemmSettings(formats=[name], shapes=["4096x4096x4096"], epilogues=["none"])) == KEYS[name]
 
 
 def test_asking_for_what_a_format_is_anyway_gives_no_other_keys() -> None:

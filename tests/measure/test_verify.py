@@ -118,3 +118,23 @@ def test_rows_of_very_different_size_are_each_judged_by_their_own():
     wrong = sound.copy()
     wrong[500] = -ref[500]  # far below the mean square, which the large rows make
     assert not passed(wrong)
+
+
+@pytest.mark.parametrize("rest", [0.0, 1e-6, -1e-3])
+def test_what_is_left_when_terms_cancel_is_judged_by_the_size_they_are_expected_to_have(rest):
+    """A product of one element; rounding is that of its terms."""
+    ref, tolerance, expected = np.array([[rest]]), 1e-2, 30.0
+
+    def passed(out, **size):
+        return judge(Observed((out,), 0, 0, out[:, 0]), Reference((ref,), ref[:, 0], **size), tolerance, 1).passed
+
+    assert passed(ref + 0.2, expected_size=expected)
+    assert not passed(ref + 0.2)
+    assert not passed(ref + 0.4, expected_size=expected)
+    assert not passed(ref - 30.0, expected_size=expected)
+
+
+def test_elements_larger_than_expected_are_judged_by_themselves():
+    ref = np.full((1, 4), 100.0)
+    assert relative_error(ref * 1.01, ref, 3.0) == pytest.approx(0.01)
+    assert relative_error(ref * 1.01, ref, 1000.0) == pytest.approx(0.001)

@@ -7,6 +7,7 @@ import torch
 
 from backends.torch.attention.operands import result_names, shapes_of, width_of, worth
 from backends.torch.data import Operand
+from backends.torch.kernel import Formula
 from suite.jobs.attention import Sizes
 
 NEIGHBOURS = 4
@@ -34,8 +35,8 @@ class Weighed(NamedTuple):
     slopes: torch.Tensor | None
 
 
-class Attention:
-    """The contract ``backends.torch.kernel.Formula``.
+class Attention(Formula):
+    """A row of one head is eight elements or more, which are never all near 0 by chance.
 
     Tiles are computed on the host: what judges a device's products must not be others of its products.  Of a tile of dK or dV
     the host multiplies; the sums over each query's keys that its weights are made with come from the device, in float64.

@@ -8,6 +8,7 @@ import torch
 from backends.torch.data import Operand
 from backends.torch.decode.cache import CacheOperand
 from backends.torch.decode.operands import rows_of
+from backends.torch.kernel import Formula
 from suite.jobs.decode import Sizes
 
 HOST = torch.device("cpu")
@@ -30,8 +31,8 @@ class Group(NamedTuple):
     kv_head: int
 
 
-class Decoding:
-    """The contract ``backends.torch.kernel.Formula``.
+class Decoding(Formula):
+    """A row of one head is eight elements or more, which are never all near 0 by chance.
 
     Tiles are computed on the host: what judges a device's products must not be others of its products.
     """

@@ -2,7 +2,8 @@
 
 Implementation ``library`` is whoever torch hands a format to (``library``).  Emulated fp32 and fp64 go to cuBLAS itself
 (``backends.torch.emulated``).  Implementations ``triton`` and ``triton_tuned`` are roofbench's own kernels
-(``backends.triton.gemm``) on the same buffers.
+(``backends.triton.gemm``) on the same buffers.  ``compiled`` is torch's compiler (``compiled``); ``epilogue`` has
+what follows a product within a launch.
 """
 
 from backends.torch.gemm.preparing import prepare

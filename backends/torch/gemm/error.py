@@ -7,6 +7,7 @@ import torch
 
 from backends.seeds import mixed_seed
 from backends.torch.data import Drawn, Operand
+from backends.torch.gemm.epilogue import Weights
 from backends.torch.gemm.operands import QuantisedOperand
 from backends.torch.gemm.product import rows_of
 from backends.torch.gemm.sizes import Sizes
@@ -21,12 +22,13 @@ Rounding = Callable[[torch.Tensor], torch.Tensor]
 
 
 class Side(NamedTuple):
-    """One operand: its stored numbers, those it was made from, and whether its rows are along K."""
+    """One operand: its stored numbers, those it was made from but for a ``factor``, and whether its rows are along K."""
 
     stored: Operand
     drawn: Drawn
     transposed: bool
     rows: int
+    factor: float
 
     def sample(self, depth: int, rounding: Rounding) -> tuple[torch.Tensor, torch.Tensor]:
         """Some rows, over ``depth`` numbers along K, as they are stored and as they were drawn; float64, on the host."""
@@ -38,12 +40,14 @@ class Side(NamedTuple):
             stop = start + height
             stored.append(rounding(rows_of(self.stored, self.transposed, start, stop)[:, :depth]))
             exact = self.drawn.rows(start, stop)[:, :depth] if whole is None else whole[start:stop]
-            drawn.append(exact.cpu().to(torch.float64))
+            drawn.append(exact.cpu().to(torch.float64) * self.factor)
         return torch.cat(stored), torch.cat(drawn)
 
 
 def quantisation_error(kernel: TorchKernel, format_name: str, sizes: Sizes) -> float | None:
     """norm(C' - C) / norm(C) over sampled tiles of the first input set: C of the float64 data as drawn, C' of what is stored.
+
+    C is the product alone, before any epilogue.
 
     For tf32 as if the data were rounded to 10 bits of mantissa, to the nearest.  An operand that is stored with K as its rows
     is looked at over as much of K as is quickly drawn.  ``None`` where nothing is rounded, and on data that are all zeros.
@@ -51,7 +55,7 @@ def quantisation_error(kernel: TorchKernel, format_name: str, sizes: Sizes) -> f
     if format_name in EXACT and not any(isinstance(each, QuantisedOperand) for each in kernel.input_sets[0].operands):
         return None
     assert kernel.seed is not None
-    sides = _sides(kernel.input_sets[0].operands, sizes, kernel.distribution, kernel.seed)
+    sides = _sides(kernel.input_sets[0].operands[:2], sizes, kernel.distribution, kernel.seed)
     depth = min([sizes.k, *(max(1, DRAWN_ELEMENTS // side.rows) for side in sides if side.transposed)])
     rounding = to_tf32 if format_name == "tf32" else _as_it_is
     (a, exact_a), (b, exact_b) = (side.sample(depth, rounding) for side in sides)
@@ -73,9 +77,11 @@ def to_tf32(numbers: torch.Tensor) -> torch.Tensor:
 
 def _sides(operands: Sequence[Operand], sizes: Sizes, distribution: str, seed: int) -> list[Side]:
     shapes, turned = (sizes.a_shape, sizes.b_shape), (sizes.layout[0] == "t", sizes.layout[1] == "n")
+    drawn = [
+        Drawn(shape, distribution, mixed_seed(seed, 0, index), operand.data.device)
+        for index, (operand, shape) in enumerate(zip(operands, shapes, strict=True))
+    ]
     return [
-        Side(operand, Drawn(shape, distribution, mixed_seed(seed, 0, index), operand.data.device), transposed, rows)
-        for index, (operand, shape, transposed, rows) in enumerate(
-            zip(operands, shapes, turned, (sizes.m, sizes.n), strict=True)
-        )
+        Side(operand, numbers, transposed, rows, operand.factor(distribution) if isinstance(operand, Weights) else 1.0)
+        for operand, numbers, transposed, rows in zip(operands, drawn, turned, (sizes.m, sizes.n), strict=True)
     ]

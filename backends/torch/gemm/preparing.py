@@ -9,6 +9,7 @@ import torch
 from backends.distributions import BLIND_SPOTS
 from backends.torch.data import Operand
 from backends.torch.emulated import EmulatedKernel, Emulator
+from backends.torch.gemm import finishing
 from backends.torch.gemm.error import quantisation_error
 from backends.torch.gemm.library import way_of
 from backends.torch.gemm.operands import QuantisedOperand, allocate, quantised_formats
@@ -28,6 +29,14 @@ Buffers = Sequence[tuple[Operand, Operand, torch.Tensor]]
 
 def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
     """Allocate and fill ``sets`` input sets; raises torch's and Triton's own errors when memory or a compiler gives out."""
+    kernel = _finished_kernel(case, target, sets) if finishing.is_finished(case) else _plain_kernel(case, target, sets, seed)
+    kernel.of_inputs = partial(_of_inputs, kernel, case)
+    kernel.refill(seed)
+    kernel.poison()
+    return kernel
+
+
+def _plain_kernel(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
     sizes, dtype, output = Sizes.of(case.workload), FORMATS[case.workload.format].operand, output_type(case.workload)
     a_format, b_format = quantised_formats(case.workload, target)
     buffers = []
@@ -36,13 +45,14 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
         b = allocate(b_format, dtype, sizes.b_shape, target.device)
         buffers.append((a, b, torch.empty(sizes.m, sizes.n, dtype=output, device=target.device)))
     if case.implementation == "library":
-        kernel = _library_kernel(case, target, buffers)
-    else:
-        kernel = _triton_kernel(case, target, buffers, seed)
-    kernel.of_inputs = partial(_of_inputs, kernel, case)
-    kernel.refill(seed)
-    kernel.poison()
-    return kernel
+        return _library_kernel(case, target, buffers)
+    return _triton_kernel(case, target, buffers, seed)
+
+
+def _finished_kernel(case: Case, target: Target, sets: int) -> TorchKernel:
+    buffers = [finishing.allocate(case, target) for _ in range(sets)]
+    a, b, *_ = buffers[0].operands
+    return finishing.make(case, target, buffers, _description(case, target, (a, b, buffers[0].output)))
 
 
 def _library_kernel(case: Case, target: Target, buffers: Buffers) -> TorchKernel:
@@ -125,7 +135,7 @@ def _idle_switches(case: Case, target: Target) -> list[str]:
     idle = {name for name, on in switches.items() if on is True and target.kind == "cpu"}
     if switches.get("tunable_op") and torch.version.hip is None:
         idle.add("tunable_op")
-    if switches.get("reduced_precision_reduction") and case.implementation != "library":
+    if switches.get("reduced_precision_reduction") and case.implementation in ("triton", "triton_tuned"):
         idle.add("reduced_precision_reduction")
     by_torch = case.implementation == "library" and "emulation" not in switches
     if switches.get("fp8_fast_accum") and by_torch and way_of(case.workload, target).pipe is not None:

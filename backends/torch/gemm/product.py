@@ -1,5 +1,6 @@
 """What a product should be: in float64, of the operands as they are stored."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -34,6 +35,11 @@ class Product:
         if isinstance(a, QuantisedOperand):
             return a.times(b_vector)
         return a.scaled(project(a_view(a.data, self._layout), b_vector))
+
+    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
+        a, b = operands
+        of_a = rows_of(a, self._layout[0] == "t", 0, rows).square().mean(0)
+        return math.sqrt(float(of_a @ rows_of(b, self._layout[1] == "n", 0, columns).square().mean(0)))
 
 
 def rows_of(operand: Operand, transposed: bool, start: int, stop: int) -> torch.Tensor:

@@ -6,6 +6,7 @@ import torch
 
 from backends.torch.data import DISTRIBUTIONS, largest_product
 from backends.torch.emulated import MODES, library_reason
+from backends.torch.gemm import compiled
 from backends.torch.gemm.library import way_of
 from backends.torch.gemm.operands import misfit
 from backends.torch.gemm.sizes import LAYOUTS, Sizes
@@ -15,6 +16,8 @@ from suite.case import Case, Workload
 from suite.errors import nearest
 from suite.jobs.emulation import EMULATIONS
 from suite.jobs.gemm import IMPLEMENTATIONS
+from suite.jobs.gemm.epilogue import NONE as NO_EPILOGUE
+from suite.jobs.gemm.epilogue import name_of, not_offered
 from suite.jobs.gemm.formats import FORMATS as LADDER
 from suite.jobs.gemm.formats import NONE, variant_of
 
@@ -34,10 +37,11 @@ def reason(case: Case, target: Target) -> str | None:
     return (
         target.missing.get(workload.format)
         or _semantics_reason(workload)
+        or _epilogue_reason(case)
         or misfit(workload, target)
         or _switches_reason(workload.format, switches, target)
         or _range_reason(workload)
-        or (_library_reason if case.implementation == "library" else _triton_reason)(case, target)
+        or _REASONS.get(case.implementation, _triton_reason)(case, target)
     )
 
 
@@ -69,6 +73,15 @@ def _without_zero_point(semantics: dict[str, Any]) -> list[tuple[str, Any]]:
     return [each for each in semantics.items() if each[0] != "zero_point"]
 
 
+def _epilogue_reason(case: Case) -> str | None:
+    name = name_of(case.workload)
+    if name == NO_EPILOGUE:
+        return None
+    if "emulation" in dict(case.switches):
+        return f"an emulated product goes to cuBLAS itself, without epilogue {name}; take none, or leave the emulation out"
+    return not_offered(case.workload)
+
+
 def _switches_reason(format_name: str, switches: dict[str, Any], target: Target) -> str | None:
     if "tf32" in switches and format_name in ("fp32", "tf32") and bool(switches["tf32"]) != (format_name == "tf32"):
         return f"format {format_name} contradicts the switch tf32={switches['tf32']}"
@@ -88,14 +101,16 @@ def _emulation_reason(format_name: str, name: str, target: Target) -> str | None
 def _range_reason(workload: Workload) -> str | None:
     """Constant data adds up with K: past the largest number of the output no kernel can be right."""
     output, k = output_type(workload), Sizes.of(workload).k
-    info = torch.finfo(output) if output.is_floating_point else torch.iinfo(output)
-    operand = FORMATS[workload.format].operand if output == FORMATS[workload.format].output else output
+    # Scales follow exact sums in int32; with a zero point the numbers are multiplied as bf16.
+    in_int32 = workload.format == "int8" and not dict(workload.semantics).get("zero_point")
+    held = torch.int32 if in_int32 else output
+    holder = "the output" if held == output else "a sum in int32"
+    info = torch.finfo(held) if held.is_floating_point else torch.iinfo(held)
+    operand = FORMATS[workload.format].operand if held == FORMATS[workload.format].output else held
     largest = largest_product(workload.distribution, operand)
     if largest is None or k * largest <= info.max:
         return None
-    return (
-        f"{workload.distribution} data over k={k} adds up to {k * largest:.4g}, above the {info.max:.4g} that the output holds"
-    )
+    return f"{workload.distribution} data over k={k} adds up to {k * largest:.4g}, above the {info.max:.4g} that {holder} holds"
 
 
 def _library_reason(case: Case, target: Target) -> str | None:
@@ -103,8 +118,15 @@ def _library_reason(case: Case, target: Target) -> str | None:
     return way_of(case.workload, target).refuses(Sizes.of(case.workload))
 
 
+def _compiled_reason(case: Case, target: Target) -> str | None:
+    return compiled.refuses(case.workload.format, dict(case.switches), target)
+
+
 def _triton_reason(case: Case, target: Target) -> str | None:
-    """Formats, devices and switches that roofbench's own kernels are not made for."""
+    """Formats, epilogues, devices and switches that roofbench's own kernels are not made for."""
+    name = name_of(case.workload)
+    if name != NO_EPILOGUE:
+        return f"implementation {case.implementation} has no epilogue {name}; library and compiled have, or take none"
     taken = IMPLEMENTATIONS[case.implementation]
     if case.workload.format not in taken:
         return f"implementation {case.implementation} takes {', '.join(taken)}, not {case.workload.format}"
@@ -120,3 +142,6 @@ def _triton_reason(case: Case, target: Target) -> str | None:
 
     told = ladder.not_taken(case.workload)
     return told or ladder.reason(ladder.problem_of(case), dict(case.switches), of_torch(target.device.index))
+
+
+_REASONS = {"library": _library_reason, "compiled": _compiled_reason}

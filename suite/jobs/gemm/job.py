@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from suite.case import Case, Items, Regime, Workload, items
 from suite.errors import UsageError, nearest
 from suite.jobs.emulation import EMULATIONS, NATIVE, workspace_bytes
+from suite.jobs.gemm.epilogue import EPILOGUES, NONE, epilogue_of, named, unknown
 from suite.jobs.gemm.formats import (
     FORMATS,
     SCALINGS,
@@ -26,9 +28,15 @@ from suite.work import Footprint, Work
 
 # Who computes, and in which formats.  ``library`` is whoever the framework hands the product to; ``triton`` a kernel of
 # roofbench's own, cut into tiles by a model of the device; ``triton_tuned`` the same kernel, cut in whichever of several ways
-# was the fastest when they were tried, before anything is timed.
+# was the fastest when they were tried, before anything is timed.  ``compiled`` is what the framework's compiler makes of the
+# product with its epilogue: torch.compile, which on a GPU tries the library's kernels and its own.
 _TRITONS = ("tf32", "bf16", "fp16", "int8", "fp8_e4m3", "mxfp8_e4m3", "w8a16", "w4a16", "mxfp4a16")
-IMPLEMENTATIONS: dict[str, tuple[str, ...]] = {"library": tuple(FORMATS), "triton": _TRITONS, "triton_tuned": _TRITONS}
+IMPLEMENTATIONS: dict[str, tuple[str, ...]] = {
+    "library": tuple(FORMATS),
+    "triton": _TRITONS,
+    "triton_tuned": _TRITONS,
+    "compiled": ("fp32", "tf32", "bf16", "fp16"),
+}
 
 LAYOUTS = ("nt", "nn", "tn")  # A m x k as stored or transposed, B k x n as stored or transposed (nt: a Linear layer's weight)
 DISTRIBUTIONS = ("normal", "uniform", "integer", "zeros", "constant", "outliers")
@@ -49,7 +57,8 @@ class GemmSettings(JobSettings):
     ``shapes`` are ``MxNxK``; ``models`` with ``m`` (tokens) add the projections of named models.  ``layouts``: ``nt``
     keeps B as a Linear layer stores its weight (n x k), ``nn`` as k x n, ``tn`` additionally transposes A.
     ``implementations`` are keys of ``IMPLEMENTATIONS``, which has the formats that each takes; a case of any other format is
-    recorded as unsupported.
+    recorded as unsupported.  ``epilogues`` are keys of ``suite.jobs.gemm.epilogue.EPILOGUES``, what follows the product within
+    the launch; a format or an implementation that is not made for one is recorded as unsupported too.
 
     ``scaling`` is one value or a list of what shares a scale, for the formats that have a choice: ``tensor``, ``row`` or
     ``block`` (A in 1x128, B in 128x128) of fp8; ``none`` (raw integers), ``tensor`` or ``row`` of int8; null leaves each format
@@ -71,6 +80,7 @@ class GemmSettings(JobSettings):
     layouts: list[str] = field(default_factory=lambda: ["nt"])
     distributions: list[str] = field(default_factory=lambda: ["normal"])
     implementations: list[str] = field(default_factory=lambda: ["library"])
+    epilogues: list[str] = field(default_factory=lambda: [NONE])
     scaling: Any = None
     zero_point: Any = False
     fp8_fast_accum: Any = True
@@ -105,6 +115,7 @@ class GemmJob:
                     raise UsageError(f"unknown {axis[:-1]} '{given}' in jobs.gemm.{axis}{nearest(str(given), valid)}")
             if not getattr(settings, axis):
                 raise UsageError(f"jobs.gemm.{axis} is empty; name at least one of {', '.join(valid)}")
+        _check_epilogues(settings)
         _check_scaling(settings)
         check_switches(settings)
         if not settings.m:  # it would silently leave every model out
@@ -121,8 +132,8 @@ class GemmJob:
         for format_name in dict.fromkeys(settings.formats):
             for semantics in _semantics(settings, format_name):
                 for shape in _shapes(settings):
-                    for layout in dict.fromkeys(settings.layouts):
-                        params = items({"m": shape.m, "n": shape.n, "k": shape.k, "layout": layout})
+                    for layout, epilogue in _ends(settings):
+                        params = items({"m": shape.m, "n": shape.n, "k": shape.k, "layout": layout, **named(epilogue)})
                         for distribution in dict.fromkeys(settings.distributions):
                             yield Workload("gemm", format_name, params, distribution, semantics)
 
@@ -136,11 +147,15 @@ class GemmJob:
     def work(self, workload: Workload, switches: Items = ()) -> Work:
         """2mnk operations, each operand once with what it carries; the pipe is the one that multiplies the format natively, or
         that of the emulation or of the sums where a switch asks for one.  A kernel that multiplies on another says so.
+
+        An epilogue adds the bytes of its bias, and no operations: the few that it does for each element are not the matrix
+        unit's, whose peak the operations are held against.
         """
         shape, variant = _shape(workload), variant_of(workload)
+        moved_bytes = _input_bytes(shape, variant) + shape.m * shape.n * variant.output_bytes
         return Work(
             flops=2 * shape.m * shape.n * shape.k,
-            compulsory_bytes=_input_bytes(shape, variant) + shape.m * shape.n * variant.output_bytes,
+            compulsory_bytes=moved_bytes + _bias_bytes(workload, shape, variant),
             pipe=_pipe(FORMATS[workload.format], dict(switches)),
         )
 
@@ -153,7 +168,7 @@ class GemmJob:
         without_unit = workload.format in CONVERTED_WITHOUT_UNIT and variant.b.block != SQUARE_128
         workspace = workspace_bytes(str(emulation), *shape) if emulation else 0
         return Footprint(
-            input_bytes=_input_bytes(shape, variant),
+            input_bytes=_input_bytes(shape, variant) + _bias_bytes(workload, shape, variant),
             output_bytes=shape.m * shape.n * variant.output_bytes,
             scratch_bytes=SCRATCH_BYTES + workspace + _passing_bytes(shape, variant) + (0 if without_unit else wide_bytes),
             emulation_bytes=wide_bytes if without_unit else 0,
@@ -180,6 +195,10 @@ def _pipe(fmt: GemmFormat, switches: Mapping[str, Any]) -> str:
 
 def _input_bytes(shape: Shape, variant: Variant) -> int:
     return variant.a.stored_bytes(shape.m, shape.k) + variant.b.stored_bytes(shape.n, shape.k)
+
+
+def _bias_bytes(workload: Workload, shape: Shape, variant: Variant) -> int:
+    return shape.n * variant.output_bytes if epilogue_of(workload).bias else 0
 
 
 def _wide_bytes(shape: Shape, variant: Variant) -> int:
@@ -216,6 +235,11 @@ def _shapes(settings: GemmSettings) -> list[Shape]:
     return list(dict.fromkeys(squares + projections))
 
 
+def _ends(settings: GemmSettings) -> list[tuple[str, str]]:
+    """Each layout with each epilogue."""
+    return list(product(dict.fromkeys(settings.layouts), dict.fromkeys(settings.epilogues)))
+
+
 def _semantics(settings: GemmSettings, format_name: str) -> list[Items]:
     zero_points, scalings = tuple(asked(settings, "zero_point")), tuple(asked(settings, "scaling"))
     return [semantics_of(format_name, *each) for each in scalings_of(format_name, zero_points, scalings)]
@@ -230,6 +254,14 @@ def _check_scaling(settings: GemmSettings) -> None:
     for name, values in (("scaling", scalings), ("zero_point", zero_points)):
         if not values:
             raise UsageError(f"jobs.gemm.{name} is empty; leave it out for the default")
+
+
+def _check_epilogues(settings: GemmSettings) -> None:
+    for given in settings.epilogues:
+        if given not in EPILOGUES:
+            raise UsageError(f"jobs.gemm.epilogues: {unknown(given)}")
+    if not settings.epilogues:
+        raise UsageError(f"jobs.gemm.epilogues is empty; name at least one of {', '.join(EPILOGUES)}")
 
 
 def _check_fit(settings: GemmSettings) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from suite.case import Workload
+from suite.jobs.gemm.epilogue import epilogue_of
 from suite.jobs.gemm.formats import FORMATS, GemmFormat, variant_of
 
 # Hopper sums fp8 products with about 14 significant bits when fast accumulation is on, and promotes them to fp32 every 128
@@ -25,6 +26,9 @@ def tolerance(workload: Workload, switches: Mapping[str, Any]) -> float:
     two operands together.  Errors of a sum of k terms grow as sqrt(k) for a random walk; four standard deviations are allowed.
     Integers are exact.  Splits of K that are summed in the output's format add one more rounding.  An emulation of a format
     keeps its accuracy, so it is held to the same.
+
+    Each step of an epilogue may be a launch of its own, which rounds what it writes: half a unit more for each.  No
+    activation here has a slope above 1.13: errors of the product pass through about as they are.
     """
     fmt, variant, k = FORMATS[workload.format], variant_of(workload), workload.param("k")
     if not variant.roundoff:
@@ -32,6 +36,7 @@ def tolerance(workload: Workload, switches: Mapping[str, Any]) -> float:
     if fmt.operand_roundoff:
         return 2 * fmt.operand_roundoff
     roundings = (3.0 if switches.get("reduced_precision_reduction") else 2.0) + variant.rounded / 2
+    roundings += epilogue_of(workload).steps / 2
     return roundings * variant.roundoff + _accumulation(fmt, k, switches)
 
 

@@ -1,0 +1,220 @@
+"""torch.compile of a product with its epilogue: everything is compiled, chosen and launched once before anything is timed.
+
+What is compiled for a case is its own code with its own folder of files, taken away again: neither what other cases left nor
+what is found on disk decides what is chosen, and nothing stays behind.  Guards are left out, for the sizes of a case do not
+change: no launch can compile again.
+"""
+
+import os
+import re
+import shutil
+import sysconfig
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import torch
+
+from backends.torch.data import Operand
+from backends.torch.gemm.epilogue import ACTIVATIONS, FUSED, SEPARATE
+from backends.torch.gemm.sizes import a_view, b_view
+from backends.torch.kernel import InputSet, TorchKernel
+from backends.torch.precision import Precision, enforce
+from backends.torch.target import Target
+from suite.backend import Observed, Probe
+from suite.jobs.gemm import IMPLEMENTATIONS
+from suite.jobs.gemm.epilogue import Epilogue
+
+MODES = {"cuda": "max-autotune-no-cudagraphs", "cpu": "default"}
+NOT_TAKEN = {
+    "emulation": "cuBLAS emulates, through calls of its own; take the library",
+    "fp16_accumulation": "the compiler's own kernels sum fp16 in fp32; take the library",
+}
+FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+# No pool of processes that outlives a compilation; no headers compiled for later ones, which have a folder of their own.
+LEAVING_NOTHING = {"compile_threads": 1, "cpp_cache_precompile_headers": False}
+# Calls in the program that the compiler writes for a graph: of a library, of a kernel in C++ or of one in Triton.
+CALLS = re.compile(
+    r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.[\w.]+|(?:cpp|triton)_\w+?)(?:\.run)?\((\w+)", re.MULTILINE
+)
+ADDMM, EXPANDED = "extern_kernels.addmm", "reinterpret_tensor"
+
+Compiled = Callable[..., torch.Tensor]
+
+
+class Program(NamedTuple):
+    """What the compiler made of a product: the calls in turn, empty where they could not be read.
+
+    ``passes`` is how often the product is written to be read again: between calls, and where a library copies the bias into
+    the output first.
+    """
+
+    calls: tuple[str, ...] = ()
+    passes: int = 0
+
+
+class Built(NamedTuple):
+    """A function of the operands' tensors, and what making it took."""
+
+    function: Compiled
+    program: Program
+    seconds: float
+
+
+def refuses(format_name: str, switches: Mapping[str, Any], target: Target) -> str | None:
+    """Why nothing is compiled for this device; ``None`` where it is."""
+    taken = IMPLEMENTATIONS["compiled"]
+    if format_name not in taken:
+        return f"implementation compiled takes {', '.join(taken)}, not {format_name}"
+    told = next((f"{name}: {why}" for name, why in NOT_TAKEN.items() if switches.get(name)), None)
+    if told is not None:
+        return f"implementation compiled takes no {told}"
+    if target.kind == "cuda":
+        from backends.triton.works import why_not
+
+        return why_not() or None
+    return no_cpp_compiler()
+
+
+def no_cpp_compiler() -> str | None:
+    """Why torch can compile nothing for a CPU here: it writes C++, and a module of Python around it."""
+    name = os.environ.get("CXX") or "g++"
+    if shutil.which(name) is None:
+        return f"torch.compile on a CPU needs a C++ compiler, and there is no {name} here; install one, or name it in CXX"
+    if not (Path(sysconfig.get_path("include")) / "Python.h").is_file():
+        return "torch.compile on a CPU needs Python.h, which is not here; install the headers of this Python"
+    return None
+
+
+class CompiledKernel(TorchKernel):
+    """A product as torch's compiler has it, which returns a new matrix.
+
+    Results go into the outputs only when they are looked at, and in a captured graph behind the launches that are timed: it is
+    not measured how they are copied.  Until then they take the memory of one more output for each set.
+    """
+
+    hands_over = True
+
+    def __init__(self, input_sets: Sequence[InputSet], *arguments: Any) -> None:
+        self._returned: dict[int, torch.Tensor] = {}
+        kept = [each._replace(launch=partial(self._keep, index, each.launch)) for index, each in enumerate(input_sets)]
+        super().__init__(kept, *arguments)
+
+    def poison(self) -> None:
+        self._returned.clear()
+        super().poison()
+
+    def observe(self, probe: Probe) -> Observed:
+        self.hand_over([probe.set_index])
+        return super().observe(probe)
+
+    def hand_over(self, sets: Collection[int]) -> None:
+        """Copy what the latest launches of these sets returned into their outputs, and forget it."""
+        for index in sets:
+            returned = self._returned.pop(index, None)
+            if returned is not None:
+                self.input_sets[index].output.copy_(returned)
+
+    def close(self) -> None:
+        super().close()
+        self._returned.clear()
+
+    def _keep(self, index: int, launch: Callable[[], torch.Tensor]) -> None:
+        self._returned[index] = launch()
+
+
+def bind(function: Compiled, layout: str, operands: Sequence[Operand]) -> Callable[[], torch.Tensor]:
+    """A launch on the buffers of one input set."""
+    a, b, *bias = (each.data for each in operands)
+    return partial(function, a_view(a, layout), b_view(b, layout), *bias)
+
+
+def build(epilogue: Epilogue, layout: str, operands: Sequence[Operand], precision: Precision, kind: str) -> Built:
+    """Compile for operands like these, and launch once: what the compiler tries, it tries then.
+
+    Raises the compiler's own errors.
+    """
+    enforce(precision)
+    began_s = time.perf_counter()
+    with _folder() as folder:
+        function = torch.compile(_own_code(epilogue), fullgraph=True, dynamic=False, options=_options(kind))
+        with torch.no_grad(), warnings.catch_warnings():
+            # Advice to turn tf32 on; the case says whether it is.
+            warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
+            bind(function, layout, operands)()
+        if kind == "cuda":
+            torch.cuda.synchronize()
+        program = _written(folder, kind)
+    return Built(function, program, time.perf_counter() - began_s)
+
+
+def facts(built: Built, kind: str, epilogue: Epilogue) -> dict[str, Any]:
+    """For the description; on a GPU most of ``tuning_s`` goes into trying kernels, the library's among them."""
+    told = {"epilogue": SEPARATE if built.program.passes else FUSED} if epilogue.steps and built.program.calls else {}
+    return {
+        "call": f"torch.compile, mode {MODES[kind]}",
+        "library": f"TorchInductor of torch {torch.__version__}",
+        "results": "in buffers of the compiled program's own",
+        "compiled_calls": list(built.program.calls),
+        "compiler_cache": "a folder of this case's own, removed once it was compiled",
+        "compile_s": built.seconds,
+        **({"tuning_s": built.seconds, "chosen_by": "trial"} if kind == "cuda" else {}),
+        **told,
+    }
+
+
+def _own_code(epilogue: Epilogue) -> Callable[..., torch.Tensor]:
+    """A function with code of its own: by its code torch finds what it has compiled, and without guards it would take the
+    first that it finds.
+    """
+    activation = ACTIVATIONS[epilogue.activation]
+
+    def with_bias(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        return activation(torch.addmm(bias, a, b))
+
+    def without_bias(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return activation(torch.mm(a, b))
+
+    plain = with_bias if epilogue.bias else without_bias
+    return FunctionType(plain.__code__.replace(), plain.__globals__, plain.__name__, None, plain.__closure__)
+
+
+def _options(kind: str) -> dict[str, Any]:
+    """Those of the mode, and what keeps compiling within this process and its folder."""
+    from torch._inductor import list_mode_options, list_options  # loads the compiler
+
+    of_mode = list_mode_options(MODES[kind]) if kind == "cuda" else {}
+    known = {name: value for name, value in LEAVING_NOTHING.items() if name in list_options()}
+    return {**of_mode, **known, "guard_filter_fn": torch.compiler.skip_all_guards_unsafe}
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder for all that the compilers write while it is open."""
+    before = {name: os.environ.get(name) for name in FOLDERS}
+    with TemporaryDirectory(prefix="roofbench-compiled-", ignore_cleanup_errors=True) as folder:
+        os.environ.update(dict.fromkeys(FOLDERS, folder))
+        try:
+            yield Path(folder)
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
+
+
+def _written(folder: Path, kind: str) -> Program:
+    """Read the program that the compiler wrote; on a CPU addmm always copies the bias, on a GPU where it is not a vector."""
+    for path in sorted(folder.rglob("*.py")):
+        _, _, body = path.read_text(encoding="utf-8").partition("def call(")
+        found = CALLS.findall(body.partition("return (")[0])
+        if found:
+            copied = sum(name == ADDMM and (kind == "cpu" or first == EXPANDED) for name, first in found)
+            return Program(tuple(name for name, _ in found), len(found) - 1 + copied)
+    return Program()
