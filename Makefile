@@ -1,5 +1,6 @@
 # make bench   install what is needed and measure this machine: a table, and a report in report.html
 # make test    run the tests            make check   formatting, lint, types, import rules
+# make thorough  the tests, and those that show more of the same for minutes
 # make dev     an environment for both  make clean   remove environment and caches; stores and reports stay
 
 VENV ?= .venv
@@ -9,7 +10,7 @@ WAIT_S ?= 0
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml constraints.txt .ci/install
 
-.PHONY: bench test check dev clean
+.PHONY: bench test thorough check dev clean
 
 bench: $(VENV)/.bench
 	$(BIN)/roofbench run experiment=quick store.url=$(STORE) wait_s=$(WAIT_S) || test $$? -eq 3
@@ -17,6 +18,9 @@ bench: $(VENV)/.bench
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(TESTS)
+
+thorough: $(VENV)/.dev
+	$(BIN)/python -m pytest -m "thorough or not thorough" $(TESTS)
 
 check: $(VENV)/.dev
 	$(BIN)/python -m ruff format --check .

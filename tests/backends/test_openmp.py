@@ -37,8 +37,8 @@ def selected(threads: int, **variables: str) -> str:
     ("name", "value"),
     [
         ("GOMP_CPU_AFFINITY", str(PROCESSORS[0])),
-        ("OMP_PLACES", f"{{{PROCESSORS[-1]}}}"),
-        ("OMP_PROC_BIND", "master"),
+        pytest.param("OMP_PLACES", f"{{{PROCESSORS[-1]}}}", marks=pytest.mark.thorough),
+        pytest.param("OMP_PROC_BIND", "master", marks=pytest.mark.thorough),
     ],
 )
 def test_threads_that_are_bound_to_one_processor_are_refused(name: str, value: str) -> None:
@@ -52,7 +52,11 @@ def test_threads_that_are_bound_to_one_processor_are_refused(name: str, value: s
 @needs_two
 @pytest.mark.parametrize(
     "variables",
-    [{}, {"GOMP_CPU_AFFINITY": " ".join(map(str, PROCESSORS))}, {"OMP_PROC_BIND": "spread", "OMP_PLACES": "threads"}],
+    [
+        {},
+        {"GOMP_CPU_AFFINITY": " ".join(map(str, PROCESSORS))},
+        pytest.param({"OMP_PROC_BIND": "spread", "OMP_PLACES": "threads"}, marks=pytest.mark.thorough),
+    ],
     ids=str,
 )
 def test_threads_with_a_processor_each_are_taken(variables: dict[str, str]) -> None:

@@ -19,7 +19,7 @@ BY = [(op, algo, form) for op in OPS for algo in (None, *OWN_ALGOS.get(op, ())) 
 SUMS = (Op.ALL_REDUCE, Op.REDUCE_SCATTER)
 
 
-@pytest.fixture(scope="module", params=[2, 4, 8])
+@pytest.fixture(scope="module", params=[2, 4, pytest.param(8, marks=pytest.mark.thorough)])
 def crew(request: pytest.FixtureRequest) -> Iterator[Crew]:
     with crew_of(request.param) as started:
         yield started

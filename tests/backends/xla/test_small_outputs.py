@@ -19,7 +19,7 @@ def backend() -> XlaBackend:
 def test_sound_products_of_one_element_never_fail(backend: XlaBackend, format_name: str, k: int) -> None:
     case = gemm_case(format_name, 1, 1, k, backend="xla")
     kernel = backend.prepare(case, 1, seed=3)
-    failed = [verdict.reason for seed in range(200) if not (verdict := fresh_verdict(kernel, case, seed)).passed]
+    failed = [verdict.reason for seed in range(50) if not (verdict := fresh_verdict(kernel, case, seed)).passed]
     assert failed == []
 
 
