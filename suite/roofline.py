@@ -172,7 +172,7 @@ def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regi
         return replace(measurement, outcome=Outcome.IMPOSSIBLE, reason="the median sample lasted no time or less")
     if ceilings.spec is None or ceilings.spec.derived:
         return measurement
-    clock_hz = launch_clock_hz(measurement.samples, measurement.telemetry, ceilings.info.max_clock_hz)
+    clock_hz = mean(measurement.telemetry.get("device_clock"))  # as counted: what samples say of it may be what is wrong
     unit = parse_pipe(work.pipe).rate if work.pipe and ceilings.spec.lists(work.pipe) else None
     limit_flop_s = ceilings.boost_flop_s(unit, clock_hz) or ceilings.peak_flop_s(unit)
     reason = ""

@@ -99,6 +99,16 @@ def test_a_few_long_samples_do_not_raise_the_clock_above_the_device_s_own():
     assert summarize(measurement, gemm(4096), COLD, LIMITS, CALIBRATION).clock_hz == LIMITS.info.max_clock_hz
 
 
+def test_the_gate_judges_by_the_clock_as_it_was_counted():
+    """Most launches leave out some of the work: the few that take longer are no reason for a higher limit."""
+    work = gemm(8192)
+    peak_at_clock = LIMITS.boost_flop_s("bf16", 1.4e9)
+    short, long = (round(work.flops / (share * peak_at_clock) * 1e9) for share in (1.1, 0.9))
+    samples = SampleSet((short,) * 6 + (long,) * 4, 1, "graph", 1e-9, 10, 6 * short + 4 * long, short)
+    measurement = Measurement(Outcome.OK, samples=samples, converged=True, telemetry=clock(1.4e9))
+    assert judge(measurement, work, LIMITS, COLD).outcome is Outcome.IMPOSSIBLE
+
+
 def test_without_a_counter_there_is_no_fraction_at_the_clock():
     work = gemm(8192)
     summary = summarize(timed(1.6e-3), work, COLD, LIMITS, CALIBRATION)

@@ -48,11 +48,13 @@ def settled(readings: Sequence[Reading], tolerance: float) -> bool:
     What holds a device at its power limit goes round: an H200's clock and power rise and fall by 2 % once a second, so that
     means of half a second differ for as long as it lasts, and means of a second agree.
     """
-    means = ((mean_of(readings[-2 * count : -count]), mean_of(readings[-count:])) for count in range(1, len(readings) // 2 + 1))
+    means = (
+        (_mean_of(readings[-2 * count : -count]), _mean_of(readings[-count:])) for count in range(1, len(readings) // 2 + 1)
+    )
     return any(_agree(before, after, tolerance) for before, after in means)
 
 
-def mean_of(readings: Sequence[Reading]) -> Reading:
+def _mean_of(readings: Sequence[Reading]) -> Reading:
     """The mean of windows of one length; what one of them lacks, it lacks."""
     time_s, clock_hz, power_w = (_mean(values) for values in zip(*readings, strict=True))
     assert time_s is not None, "every window has a time"

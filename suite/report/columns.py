@@ -102,7 +102,12 @@ FIGURES = (
         lambda row: percent(row.fractions.empirical),
         lambda row: row.fractions.empirical,
     ),
-    _figure("Clock", "Mean clock while the case ran", lambda row: si(row.clock_hz, "Hz"), lambda row: row.clock_hz),
+    _figure(
+        "Clock",
+        "Clock that a launch of median length ran at, counted on the device",
+        lambda row: si(row.clock_hz, "Hz"),
+        lambda row: row.clock_hz,
+    ),
     Column("Error", "Relative error against the reference", _error, lambda row: row.error_rel),
     Column(
         "Quantisation",

@@ -85,11 +85,12 @@ def _loads(passes: Passes, info: DeviceInfo) -> list[Load]:
 
 
 def cause(sustained: Taken, info: DeviceInfo) -> str:
-    """Why the clock was where it was.  The driver's bit for the power cap is not believed: it was set at 58 % of the limit."""
+    """Why the clock was where it was.  The driver's bit for the cap alone is not believed: it was set at 58 % of the limit."""
     power_w, limit_w = sustained.row.power_w, info.power_limit_w
     reasons = {name: share for name, share in reason_shares(sustained.measurement).items() if share > 0}
     named = [f"{name} {per_cent(share)} of the time" for name, share in reasons.items()]
-    if power_w is not None and limit_w and power_w >= POWER_CAP_SHARE * limit_w:
+    is_capped = any(cap in (sustained.row.throttle or "") for cap in POWER_CAPS)
+    if limit_w and (is_capped or (power_w is not None and power_w >= POWER_CAP_SHARE * limit_w)):
         return ", ".join([f"power limit {limit_w:g} W reached", *named])
     if named:
         return ", ".join(named)

@@ -48,6 +48,14 @@ def test_a_cap_is_not_named_at_58_percent_although_the_driver_s_bit_is_set() -> 
     assert finding.says == "sustained is 18 % under burst: no reason reported, at 406 of 700 W"
 
 
+def test_a_cap_that_took_some_of_the_clock_is_named_whatever_the_sensor_says() -> None:
+    """An H200's fp16 product of 8192^3 drew 650 of 700 W in the mean of its window, at 1.40 of 1.98 GHz."""
+    unmarked = held(0.18, 650, sw_power_cap=1.0)
+    marked = altered(unmarked, lambda taken: with_row(taken, throttle="sw_power_cap 100%"), ["load"])
+    assert of(unmarked).says == "sustained is 18 % under burst: no reason reported, at 650 of 700 W"
+    assert of(marked).says == "sustained is 18 % under burst: power limit 700 W reached"
+
+
 def test_heat_is_named_with_its_share_of_time() -> None:
     finding = of(held(0.10, 500, sw_thermal=0.4, sw_power_cap=1.0))
     assert finding.says == "sustained is 10 % under burst: sw_thermal 40 % of the time"
