@@ -19,7 +19,7 @@ from suite.planned import DeviceSlot
 from suite.protocol import Ready
 from suite.reason import named, one_line
 from suite.roofline import Ceilings, Summary, judge, summarize
-from suite.rows import BaseFigures, BaseKey, DeviceRow, ResultRow, base_name, calibration_of
+from suite.rows import BaseKey, DeviceRow, Figures, ResultRow, base_name, calibration_of, is_resolved
 from suite.settings import RunConfig
 
 if TYPE_CHECKING:  # SQLAlchemy is loaded by whoever opens the store
@@ -52,10 +52,10 @@ class Ledger:
     Calibration results count for the cases after them, so that a device's first run has the bounds of its later ones.
     """
 
-    def __init__(self, writer: "RunWriter", places: Mapping[int, Place], figures: BaseFigures) -> None:
+    def __init__(self, writer: "RunWriter", places: Mapping[int, Place], figures: Figures) -> None:
         self.writer = writer
         self._places = places
-        self._figures = dict(figures)
+        self._figures = figures
         self._attempts = writer.attempts  # asked once: a case ends once in a sweep
 
     def enter(self, ended: CaseEnded) -> ResultRow:
@@ -77,7 +77,7 @@ class Ledger:
         regime, info = planned.case.regime, place.row.info
         judged = judge(ended.measurement, planned.work, place.ceilings, regime)
         measurement = replace(judged, reason=without_identity(judged.reason))  # errors like to name files below a home
-        calibration = calibration_of(self._figures, info.uid, info.backend)
+        calibration = calibration_of(self._figures.values, info.uid, info.backend)
         summary = summarize(measurement, planned.work, regime, place.ceilings, calibration)
         finished_at = datetime.now(UTC)
         record = Record(
@@ -92,7 +92,7 @@ class Ledger:
         row = self.writer.record(record)
         if summary is not None:
             for name, value in base_figure(planned.case, summary):
-                self._figures[BaseKey(info.uid, info.backend, name)] = value
+                self._figures.enter(BaseKey(info.uid, info.backend, name), value, _is_undisturbed(measurement, summary))
         return row
 
     def log(self, slot: int, text: str) -> None:
@@ -100,6 +100,11 @@ class Ledger:
         info: DeviceInfo = self._places[slot].row.info
         if text:
             self.writer.log(f"worker {info.backend} device {info.index}", text, slot)
+
+
+def _is_undisturbed(measurement: Measurement, summary: Summary) -> bool:
+    resolved = is_resolved(summary.interval_low_s, summary.interval_high_s, summary.p50_s)
+    return measurement.contended is not True and resolved
 
 
 def base_figure(case: Case, summary: Summary) -> Iterator[tuple[str, float]]:

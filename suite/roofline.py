@@ -33,6 +33,7 @@ PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this mu
 LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
 POWER_CAPS = ("sw_power_cap",)
 POWER_CAP_SHARE = 0.97  # of the limit, where the driver's clock or its maximum is not known
+LOCKED_BELOW_SHARE = 0.9  # of the limit: a clock under its maximum at less power is one that somebody has set
 FULL_CLOCK_SHARE = 0.998  # of the maximum: a step of an H200's clock is 0.8 %, so that a mean under this had a quarter of one
 ENERGY_WINDOW_S = 2.0  # the energy counter steps every 100 ms: shorter windows read its steps
 
@@ -126,7 +127,8 @@ def summarize(
     if p50_s <= 0:
         return None
     flop_s, bytes_s = work.flops / p50_s, work.compulsory_bytes / p50_s
-    clock_hz = launch_clock_hz(samples, measurement.telemetry, ceilings.info.max_clock_hz)
+    power_w = _sustained_power_w(measurement, regime)
+    clock_hz = launch_clock_hz(samples, measurement.telemetry, power_w, ceilings.info)
     limit = bound(work, p50_s, regime, ceilings, calibration, clock_hz)
 
     def share(peak_flop_s: float | None) -> float | None:
@@ -151,7 +153,7 @@ def summarize(
         fraction_at_clock=share(ceilings.boost_flop_s(work.pipe, clock_hz)) if clock_hz else None,
         clock_hz=clock_hz,
         energy_j=_energy_per_launch_j(measurement, samples, regime),
-        power_w=(power_w := _sustained_power_w(measurement, regime)),
+        power_w=power_w,
         throttle=throttle(measurement.telemetry, power_w, ceilings.info),
         quantisation_error=_quantisation_error(measurement),
     )
@@ -286,19 +288,22 @@ def median_s(samples: SampleSet) -> float:
     return median_ns * NS / samples.launches
 
 
-def launch_clock_hz(samples: SampleSet, telemetry: Mapping[str, Channel], max_clock_hz: float | None) -> float | None:
-    """Clock in Hz of a launch of median length: the cycles counted for a launch on average, over the median of its time.
+def launch_clock_hz(
+    samples: SampleSet, telemetry: Mapping[str, Channel], power_w: float | None, info: DeviceInfo
+) -> float | None:
+    """Clock in Hz of a launch of median length, as the device counts it; ``None`` where nothing counts.
 
-    The counter tells the mean clock of all samples, and under a power limit the clock steps to and fro while a kernel takes the
-    same cycles at each of its levels: the mean clock belongs to the mean time, and the median time to a clock of its own.  On
-    an H200 cycles of 8192^3 products repeat to 0.1 % this way, to 1.2 % as median time by mean clock.  A few long samples may
-    take the mean far from the median: no clock is above ``max_clock_hz``.  ``None`` where nothing counts.
+    The counter tells the mean clock of all samples.  Where a power limit holds it down it steps to and fro, and a kernel takes
+    the same cycles at each of its levels: the mean clock belongs to the mean time, and the median time to a clock of its own,
+    which is the cycles of a launch on average over its median time.  On an H200 cycles of 8192^3 products repeat to 0.1 % this
+    way, to 1.2 % as median time by mean clock.  Elsewhere the mean is the clock: what else takes samples from the median takes
+    cycles.  A few long samples may take the mean far from the median: no clock is above the device's maximum.
     """
     counted_hz = mean(telemetry.get("device_clock"))
-    if counted_hz is None:
-        return None
+    if counted_hz is None or not _is_held_down(mean(telemetry.get("sm_clock")), power_w, info):
+        return counted_hz
     mean_s = samples.sum_ns * NS / samples.count / samples.launches
-    return min(counted_hz * mean_s / median_s(samples), max(counted_hz, max_clock_hz or float("inf")))
+    return min(counted_hz * mean_s / median_s(samples), max(counted_hz, info.max_clock_hz or counted_hz))
 
 
 def mean(channel: Channel | None) -> float | None:
@@ -322,10 +327,13 @@ def throttle(telemetry: Mapping[str, Channel], power_w: float | None, info: Devi
 
 
 def _is_held_down(driver_clock_hz: float | None, power_w: float | None, info: DeviceInfo) -> bool:
-    """Whether the driver's own clock was under its maximum; whether power was at its limit, where the clock is not known."""
+    """Whether the driver's own clock was under its maximum with power near its limit; where the clock is not known, whether
+    power was at it.
+    """
+    share = power_w / info.power_limit_w if power_w and info.power_limit_w else None
     if driver_clock_hz and info.max_clock_hz:
-        return driver_clock_hz < FULL_CLOCK_SHARE * info.max_clock_hz
-    return bool(power_w and info.power_limit_w and power_w >= POWER_CAP_SHARE * info.power_limit_w)
+        return driver_clock_hz < FULL_CLOCK_SHARE * info.max_clock_hz and (share is None or share >= LOCKED_BELOW_SHARE)
+    return share is not None and share >= POWER_CAP_SHARE
 
 
 def _declared_fraction(

@@ -1,8 +1,9 @@
 """What every reading command, the dashboard and the report see of a store: runs, devices and result rows."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from suite.backend import DeviceInfo, Fact
@@ -179,6 +180,21 @@ class BaseKey(NamedTuple):
 
 
 BaseFigures = Mapping[BaseKey, float]
+
+
+class Figures:
+    """Base figures as they come, each the latest; one that was disturbed only until there is one that was not."""
+
+    def __init__(self, known: BaseFigures = MappingProxyType({}), disturbed: Collection[BaseKey] = ()) -> None:
+        self.values = dict(known)
+        self._disturbed = set(disturbed)
+
+    def enter(self, key: BaseKey, value: float, is_undisturbed: bool) -> None:
+        """Take a figure in."""
+        if not is_undisturbed and key in self.values and key not in self._disturbed:
+            return
+        self.values[key] = value
+        (self._disturbed.discard if is_undisturbed else self._disturbed.add)(key)
 
 
 def base_name(op: str, dispatch: str) -> str | None:

@@ -26,7 +26,7 @@ from suite.plan import data_seed
 from suite.planned import DeviceSlot, PlannedCase
 from suite.probe import forget
 from suite.protocol import Ready
-from suite.rows import BaseFigures
+from suite.rows import BaseFigures, BaseKey, Figures
 from suite.search.expected import sought, still_sought
 from suite.search.search import Search
 from suite.search.subject import Subject
@@ -42,9 +42,10 @@ Watch = Callable[[Event], None]
 class Sweep:
     """Everything that a run is.
 
-    ``figures`` are those of stored calibrations; what the run measures replaces them.  ``resume`` is the run to go on
-    with: its cases that have a result are left as they are, but for the calibration of the slots in ``recalibrate``,
-    which was another chip's.  ``searches`` come after the cases; theirs are counted in ``planned`` before they are known.
+    ``figures`` are those of stored calibrations, some of them ``disturbed``; what the run measures replaces them.  ``resume``
+    is the run to go on with: its cases that have a result are left as they are, but for the calibration of the slots in
+    ``recalibrate``, which was another chip's.  ``searches`` come after the cases; theirs are counted in ``planned`` before
+    they are known.
     """
 
     config: RunConfig
@@ -52,6 +53,7 @@ class Sweep:
     cases: tuple[PlannedCase, ...]
     searches: tuple[Subject, ...] = ()
     figures: BaseFigures = field(default_factory=dict)
+    disturbed: frozenset[BaseKey] = frozenset()
     argv: Sequence[str] = ()
     overrides: Sequence[str] = ()
     resume: str | None = None
@@ -105,7 +107,7 @@ def carry_out(plan: Sweep, workers: Workers, store: "Store", watch: Watch) -> Sw
     places = {slot.slot: device_row(slot, workers.answers[slot.slot], plan.config) for slot in plan.slots}
     with _open_run(plan, store, places, _environment(plan.slots, workers.answers)) as writer:
         workers.locks.name(writer.run)
-        ledger = Ledger(writer, places, _comparable(plan, places))
+        ledger = Ledger(writer, places, Figures(_comparable(plan, places), plan.disturbed))
         return _measure(plan, workers.launcher, ledger, _saying_why(watch, writer))
 
 

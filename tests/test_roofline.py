@@ -61,6 +61,11 @@ def clock(hz):
     return {"device_clock": Channel("Hz", (0.0,), (hz,))}
 
 
+def held(counted_hz, driver_hz=1.46e9):
+    """A clock that the driver holds under its maximum."""
+    return {**clock(counted_hz), "sm_clock": Channel("Hz", (0.0,), (driver_hz,))}
+
+
 def test_the_rate_moves_with_the_clock_and_the_fraction_at_the_clock_does_not():
     """The same kernel at 1630 MHz and 1336 MHz: 808 and 666 TFLOP/s, both 0.92 of the peak at that clock."""
     work = gemm(8192)
@@ -78,7 +83,7 @@ def two_clocks(fast_share, cycles=2.2e6, launches=1):
     durations = tuple(round(cycles / hz * 1e9) * launches for hz in clocks)
     counted_hz = cycles * launches * len(clocks) / (sum(durations) * 1e-9)  # what a counter read before and after tells
     samples = SampleSet(durations, launches, "graph", 1e-9, len(durations), sum(durations), min(durations))
-    return Measurement(Outcome.OK, samples=samples, converged=True, telemetry=clock(counted_hz))
+    return Measurement(Outcome.OK, samples=samples, converged=True, telemetry=held(counted_hz))
 
 
 def test_cycles_are_the_same_whichever_clock_the_median_launch_ran_at():
@@ -95,8 +100,16 @@ def test_cycles_are_the_same_whichever_clock_the_median_launch_ran_at():
 
 def test_a_few_long_samples_do_not_raise_the_clock_above_the_device_s_own():
     held_up = SampleSet((1_000_000,) * 9 + (6_000_000,), 1, "graph", 1e-9, 10, 15_000_000, 1_000_000)
-    measurement = Measurement(Outcome.OK, samples=held_up, converged=True, telemetry=clock(1.9e9))
+    measurement = Measurement(Outcome.OK, samples=held_up, converged=True, telemetry=held(1.9e9, 1.95e9))
     assert summarize(measurement, gemm(4096), COLD, LIMITS, CALIBRATION).clock_hz == LIMITS.info.max_clock_hz
+
+
+@pytest.mark.parametrize("telemetry", [clock(1.9e9), held(1.9e9, 1.98e9)])
+def test_a_tail_of_long_samples_is_no_higher_clock_where_nothing_holds_it_down(telemetry):
+    """A launch that waits takes cycles: at the counted clock, which is every sample's."""
+    tailed = SampleSet((1_000_000,) * 8 + (1_100_000,) * 2, 1, "graph", 1e-9, 10, 10_200_000, 1_000_000)
+    measurement = Measurement(Outcome.OK, samples=tailed, converged=True, telemetry=telemetry)
+    assert summarize(measurement, gemm(4096), COLD, LIMITS, CALIBRATION).clock_hz == 1.9e9
 
 
 def test_the_gate_judges_by_the_clock_as_it_was_counted():
@@ -318,6 +331,11 @@ def test_the_power_cap_is_named_where_it_takes_some_of_the_clock(driver_mhz, pow
     """Of an H200: fp16 8192^3 at 93 % of its limit as the sensor has it, 1024^3, and fp32."""
     told = reasons(power_w) | {"sm_clock": Channel("Hz", (0.0,), (driver_mhz * 1e6,))}
     assert "sw_power_cap 50%" in summarize(timed(1e-3, told), gemm(8192), COLD, LIMITS, CALIBRATION).throttle
+
+
+def test_a_clock_that_somebody_set_is_no_power_cap():
+    told = reasons(407.0) | {"sm_clock": Channel("Hz", (0.0,), (1.4e9,))}
+    assert summarize(timed(1e-3, told), gemm(8192), COLD, LIMITS, CALIBRATION).throttle == "hw_thermal 50%"
 
 
 def test_without_a_clock_the_power_cap_is_named_only_near_the_limit():

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 # A trial this share of a sample long is enough to size the sample by.
 _TRIAL_SHARE = 0.1
 _GROWTH_AT_MOST = 16
+_BEYOND_DOUBT = 10  # samples: what takes so long was not held up, and would cost as much again
 
 
 class Launchable(Protocol):
@@ -70,7 +71,7 @@ def estimate_launch_s(time_launches: Callable[[int], float], sets: int, sample_s
     count = sets
     while True:
         total_s = time_launches(count)
-        if total_s >= _TRIAL_SHARE * sample_s:
+        if _TRIAL_SHARE * sample_s <= total_s < _BEYOND_DOUBT * sample_s:
             total_s = min(total_s, time_launches(count))
         if total_s >= _TRIAL_SHARE * sample_s or count >= limit:
             return total_s / count

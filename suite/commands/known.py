@@ -13,7 +13,7 @@ from suite.errors import UsageError
 
 if TYPE_CHECKING:
     from suite.planned import DeviceSlot, PlannedCase
-    from suite.rows import BaseFigures, RunInfo
+    from suite.rows import BaseFigures, BaseKey, RunInfo
     from suite.search.subject import Subject
     from suite.settings import RunConfig
     from suite.store.queries import Reader
@@ -23,25 +23,27 @@ SQLITE = "sqlite:///"
 
 
 class Known(NamedTuple):
-    """The figures of the devices' calibrations that nothing disturbed; of the run to go on with, the cases that have a result,
-    by slot and key.
+    """The figures of the devices' calibrations; of the run to go on with, the cases that have a result, by slot and key.
 
-    A calibration beside other work is taken again by the next run: bounds and roofs rest on it for as long as the store lives.
+    Those that are ``disturbed`` were measured beside other work, or are known to their order of magnitude only: they bound
+    results for want of better ones, and the next run takes a calibration with one of them again.
     ``recalibrate`` are its slots that another chip now fills, which has no calibration of its own.  ``unread`` says why a
     store that is there was not asked.
     """
 
     figures: "BaseFigures" = MappingProxyType({})
+    disturbed: "frozenset[BaseKey]" = frozenset()
     done: frozenset[tuple[int, str]] = frozenset()
     recalibrate: frozenset[int] = frozenset()
     unread: str = ""
 
     def has_calibrated(self, slot: "DeviceSlot") -> bool:
-        """Whether nothing is missing of the calibration of a slot's device by its backend."""
+        """Whether nothing is missing or disturbed of the calibration of a slot's device by its backend."""
         from suite.rows import calibration_of
 
         info = slot.info
-        return info is not None and None not in astuple(calibration_of(self.figures, info.uid, info.backend))
+        sure = {key: value for key, value in self.figures.items() if key not in self.disturbed}
+        return info is not None and None not in astuple(calibration_of(sure, info.uid, info.backend))
 
 
 def store_file(url: str) -> Path | None:
@@ -87,7 +89,9 @@ def look(url: str, slots: "Sequence[DeviceSlot]", resumed: "RunInfo | None") -> 
     if path.is_file() and schema.look(path).state == "older":
         return Known(unread=f"what {path} has is not counted: it is of an older version; `roofbench run` upgrades it first")
     with Reader.open(url) as reader:
-        known = Known(reader.base_figures({slot.info.uid for slot in slots if slot.info}, undisturbed=True))
+        uids = {slot.info.uid for slot in slots if slot.info}
+        figures, sure = reader.base_figures(uids), reader.base_figures(uids, undisturbed=True)
+        known = Known(figures, frozenset(figures.keys() - sure.keys()))
         return known if resumed is None else _of_run(reader, resumed, slots, known)
 
 

@@ -229,6 +229,7 @@ def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Seque
         cases=ahead.cases,
         searches=ahead.searches,
         figures=ahead.known.figures,
+        disturbed=ahead.known.disturbed,
         argv=["roofbench", *sys.argv[1:]],
         overrides=overrides,
         resume=ahead.resumed.run if ahead.resumed else None,

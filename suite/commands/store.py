@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suite.commands.opening import orphan_lines
@@ -93,6 +92,7 @@ def _date(text: str) -> datetime:
 
 def _merge(args: argparse.Namespace) -> Iterator[str]:
     from suite.report.words import counted
+    from suite.store.files import locate
     from suite.store.maintain import merge
     from suite.store.queries import Reader
 
@@ -100,7 +100,7 @@ def _merge(args: argparse.Namespace) -> Iterator[str]:
         with naming_store(AS_SOURCE):
             Reader.open(source).close()
         merged = merge(source, args.store)
-        for line in orphan_lines(Path(args.store), merged.orphans):
+        for line in orphan_lines(locate(args.store), merged.orphans):
             say(line)
         added = (counted(merged.runs_added, "run"), counted(merged.results_added, "result"))
         judged = f"; {counted(merged.selftests_added, 'selftest')} copied" if merged.selftests_added else ""

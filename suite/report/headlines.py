@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from suite.outcome import Bound, Evidence
 from suite.report.roofs import drawable
-from suite.report.words import marks, percent, rate_unit, resolved, si, workload_title
+from suite.report.words import case_detail, marks, percent, rate_unit, resolved, si
 from suite.rows import ResultRow
 
 BURST, SUSTAINED = "burst", "sustained"
@@ -40,8 +40,8 @@ class Headline(NamedTuple):
         if row is None:
             return ""
         share = [percent(row.fractions.spec)] if row.fractions.spec is not None else []
-        same = self.best is not None and workload_title(row) == workload_title(self.best)
-        case = [] if same else [workload_title(row), f"{row.bound or 'unknown'} bound"]
+        same = self.best is not None and _which(row) == _which(self.best)
+        case = [] if same else [case_detail(row), f"{row.bound or 'unknown'} bound", f"by {row.implementation}"]
         return f"in a burst: {', '.join([*share, rate(row), *case, row.regime, *marks(row)])}"
 
 
@@ -91,6 +91,11 @@ def _best(rows: Sequence[ResultRow]) -> ResultRow | None:
     # The share of what passed a peak that is only derived is not told: it is the best nonetheless.
     fastest = max(computing, key=lambda row: row.flop_s or 0.0, default=best)
     return fastest if fastest.fractions.spec is None else best
+
+
+def _which(row: ResultRow) -> tuple[str, str]:
+    """What of a case two loads may share: its workload with data and switches, and who computes it."""
+    return case_detail(row), row.implementation
 
 
 def _trusted(row: ResultRow) -> bool:

@@ -14,8 +14,8 @@ from suite.roofline import POWER_CAPS, launch_times_s
 from suite.telemetry import THROTTLE_PREFIX
 
 BOTH_CLOCKS = (
-    "the device clock is counted on the device, the sm clock is what the driver reports: they may differ (by 10 % on an H200 "
-    "under load), and fractions use the counted one"
+    "the device clock is counted on the device, the sm clock is what the driver reports: they may differ, and fractions use "
+    "the counted one"
 )
 REPORTED_CLOCK = "the sm clock is what the driver reports; none was counted on the device, so that no fraction is at the clock"
 

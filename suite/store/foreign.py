@@ -71,13 +71,26 @@ def _with_log(path: Path) -> _Seen | None:
     except sqlite3.Error as error:
         if _name(error) not in _UNREAD:
             return _judged(error)
-    with TemporaryDirectory() as folder:  # nobody is writing, else it could be read: a copy is of one moment
-        copy = Path(folder) / "store.db"
-        shutil.copyfile(path, copy)
-        for suffix in LOGS:
-            if _has_content(companion(path, suffix)):
-                shutil.copyfile(companion(path, suffix), companion(copy, suffix))
-        return _seen(copy, "mode=rw")
+    return _seen_in_a_copy(path)
+
+
+def _seen_in_a_copy(path: Path) -> _Seen | None:
+    """Nobody is writing, else the log could be read in place: a copy is of one moment."""
+    folder = sqlite.temporary_folder()
+    try:
+        with TemporaryDirectory(dir=folder) as place:
+            copy = Path(place) / "store.db"
+            shutil.copyfile(path, copy)
+            for suffix in LOGS:
+                if _has_content(companion(path, suffix)):
+                    shutil.copyfile(companion(path, suffix), companion(copy, suffix))
+            return _seen(copy, "mode=rw")
+    except OSError as error:
+        needed = sum(companion(path, suffix).stat().st_size for suffix in ("", *LOGS) if _has_content(companion(path, suffix)))
+        raise StoreUnusable(
+            f"store {shown(path)} was left in the middle of a write, and a copy to look at what that left takes {needed} bytes "
+            f"in {folder}: {error.strerror}; set SQLITE_TMPDIR to a folder with room for it"
+        ) from error
 
 
 def _seen(path: Path, options: str) -> _Seen | None:

@@ -19,6 +19,7 @@ from suite.rows import (
     BaseKey,
     CalibrationHistory,
     DeviceRow,
+    Figures,
     base_name,
     calibration_of,
     is_resolved,
@@ -42,8 +43,8 @@ COMPARED = (Evidence.MEASURED, Evidence.SIMULATED)
 class Calibrated(NamedTuple):
     """One base figure with the UTC time at which it was measured, as result rows have it.
 
-    One that may not be the best, as it is not resolved or was contended, bounds the results after it all the same: nothing
-    else is known.
+    One that may not be the best, as it is not resolved or was contended, bounds the results after it where nothing else is
+    known.
     """
 
     finished_at: str
@@ -134,8 +135,11 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
 
 
 def latest(found: Iterable[Calibrated]) -> BaseFigures:
-    """The latest of each figure."""
-    return {each.key: each.value for each in found}
+    """What of each figure bounds a result now: the latest that may be the best, or where there is none the latest."""
+    figures = Figures()
+    for each in found:
+        figures.enter(each.key, each.value, each.may_be_best)
+    return figures.values
 
 
 def best_bandwidth(connection: Connection, evidence: Evidence, uid: str) -> float | None:
@@ -146,12 +150,12 @@ def best_bandwidth(connection: Connection, evidence: Evidence, uid: str) -> floa
 
 def history(found: Iterable[Calibrated], device_uid: str, backend: str) -> CalibrationHistory:
     """How the calibration of one device under one backend came to be what it is."""
-    figures: dict[BaseKey, float] = {}
+    figures = Figures()
     steps = []
     for each in found:
         if each.key.device_uid == device_uid:
-            figures[each.key] = each.value
-            steps.append((each.finished_at, calibration_of(figures, device_uid, backend)))
+            figures.enter(each.key, each.value, each.may_be_best)
+            steps.append((each.finished_at, calibration_of(figures.values, device_uid, backend)))
     return CalibrationHistory(tuple(steps))
 
 

@@ -229,6 +229,8 @@ def test_a_calibration_beside_other_work_is_taken_again(capsys: pytest.CaptureFi
     connection.close()
     again = look("contended.db", (slot,), None)
     assert not again.has_calibrated(slot)
+    assert {key.name for key in again.disturbed} == {"triad_bytes_s"}
+    assert again.disturbed < again.figures.keys()  # what goes on with that run is bound by it, for want of a better one
     jobs = Counter(case.case.workload.job for case in known.cases(compose(FAKE[2:], CONFIGS), (slot,), again, None))
     assert jobs == {"calibration": CALIBRATION, "gemm": GEMM}
     assert cli.main(["run", *MEASURED, store]) == 0

@@ -10,7 +10,7 @@ from suite.launcher.happenings import CaseEnded
 from suite.ledger import Ledger, Place
 from suite.outcome import Evidence
 from suite.roofline import Ceilings
-from suite.rows import BaseKey, DeviceRow
+from suite.rows import BaseKey, DeviceRow, Figures
 from suite.store.recorder import Record
 from suite.work import Work
 from tests.store import material
@@ -48,13 +48,13 @@ PRODUCT = ended(material.case(0), Work(2**20, 2**20, "bf16"))  # 2 us a launch, 
 @pytest.mark.parametrize(("known_to", "bound"), [("cuda", "launch"), ("xla", "memory")])
 def test_only_the_frameworks_own_empty_kernel_makes_a_case_launch_bound(known_to: str, bound: str) -> None:
     writer: Any = Writer()
-    Ledger(writer, {0: place("cuda")}, {BaseKey("a1b2", known_to, "empty_device_s"): 2e-6}).enter(PRODUCT)
+    Ledger(writer, {0: place("cuda")}, Figures({BaseKey("a1b2", known_to, "empty_device_s"): 2e-6})).enter(PRODUCT)
     assert writer.records[-1].summary.bound == bound
 
 
 def test_what_a_run_calibrates_counts_for_the_cases_after_it() -> None:
     writer: Any = Writer()
-    ledger = Ledger(writer, {0: place("cuda")}, {})
+    ledger = Ledger(writer, {0: place("cuda")}, Figures())
     for each in (PRODUCT, EMPTY, PRODUCT):
         ledger.enter(each)
     assert [record.summary.bound for record in writer.records] == ["memory", "launch", "launch"]
@@ -66,7 +66,7 @@ def test_an_emulated_product_is_stored_with_the_products_that_it_took() -> None:
     planned = Work(2 * 8192**3, 3 * 8 * 8192**2, "int8x28")
     told = ended(material.case(0, format="fp64"), planned, description={"retained_mantissa_bits": 79})
     slow = replace(told.measurement, samples=material.sample_set(base_ns=10**9))
-    Ledger(writer, {0: place("cuda")}, {}).enter(told._replace(measurement=slow))
+    Ledger(writer, {0: place("cuda")}, Figures()).enter(told._replace(measurement=slow))
     (record,) = writer.records
     assert record.planned.work == replace(planned, pipe="int8x55")
     assert record.summary.fraction_spec == pytest.approx(55 * record.summary.flop_s / SHEET.peak_flop_s("int8"))

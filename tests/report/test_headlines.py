@@ -59,6 +59,16 @@ def test_all_formats_of_a_device_are_told_under_one_load():
     assert "under sustained load" in about((first, second))
 
 
+def test_a_burst_of_another_implementation_or_switch_is_not_told_as_the_same_case():
+    for differs, said in (
+        ({"implementation": "triton"}, "by triton"),
+        ({"switches": {"fp8_fast_accum": True}}, "fp8_fast_accum=True"),
+    ):
+        burst = result(8192, 8192, 8192, share=0.81, regime="cold/burst/device", **differs)
+        (found,) = headlines([burst, throttled(share=0.68)])
+        assert said in found.second
+
+
 def test_a_format_of_bursts_alone_comes_last_where_others_were_sustained():
     burst = result(format="int8", share=0.99, regime="cold/burst/device")
     known, other = headlines([burst, result(share=0.2)])

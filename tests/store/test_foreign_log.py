@@ -1,5 +1,6 @@
 """A good store that was put in the place of an open one: the log of the old is never folded into it."""
 
+import errno
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -168,6 +169,20 @@ def test_a_journal_that_is_its_own_is_rolled_back(path: Path) -> None:
     run = _killed_in_a_journal(path)
     assert maintain.check(str(path)) == []
     assert runs(path) == [run]
+
+
+def test_no_room_for_a_copy_is_said_with_what_it_takes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _killed_in_a_journal(path)
+    before = path.read_bytes(), beside(path)["s.db-journal"]
+
+    def full(source: Path, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("suite.store.foreign.shutil.copyfile", full)
+    needed = path.stat().st_size + Path(f"{path}-journal").stat().st_size
+    with pytest.raises(StoreUnusable, match=f"takes {needed} bytes in .*No space left on device; set SQLITE_TMPDIR"):
+        Store.open(str(path))
+    assert (path.read_bytes(), beside(path)["s.db-journal"]) == before
 
 
 def _killed_in_a_journal(path: Path) -> str:

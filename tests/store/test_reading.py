@@ -13,7 +13,7 @@ from suite.case import Regime
 from suite.errors import StoreUnusable, UsageError
 from suite.outcome import Evidence, Outcome
 from suite.planned import PlannedCase
-from suite.rows import Calibration, ResultRow
+from suite.rows import BaseKey, Calibration, Figures, ResultRow
 from suite.store.queries import Reader
 from suite.store.writer import Store
 from suite.work import Work
@@ -361,6 +361,20 @@ def test_an_empty_kernel_is_the_frameworks_and_bandwidth_is_the_chips(path: str)
     assert reader.calibration("a1b2", "rocm") == Calibration(*bandwidth)
     assert reader.base_figures(["a1b2"])["a1b2", "xla", "read_bytes_s"] == 4.4e12
     assert reader.base_figures(["ffff"]) == {}
+
+
+def test_a_disturbed_figure_stands_only_until_there_is_one_that_was_not():
+    """A contended triad of a selftest does not take the place of a clean one, here or in the run that measured it."""
+    first, second, other = (BaseKey("a1b2", "cuda", name) for name in ("read_bytes_s", "triad_bytes_s", "copy_bytes_s"))
+    figures = Figures({first: 4.0, second: 2.9}, {second})
+    figures.enter(first, 1.0, False)
+    figures.enter(second, 3.0, False)
+    figures.enter(other, 5.0, False)
+    assert figures.values == {first: 4.0, second: 3.0, other: 5.0}
+    for key, value in ((first, 4.1), (second, 27.0)):
+        figures.enter(key, value, True)
+        figures.enter(key, 1.0, False)
+    assert figures.values == {first: 4.1, second: 27.0, other: 5.0}
 
 
 def test_the_calibration_that_stood_when_a_result_finished_is_found(path: str) -> None:
