@@ -1,6 +1,7 @@
 """Decoding on CPU torch: every implementation that runs there, and what is refused with which reason."""
 
 import json
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +12,13 @@ import torch
 from backends.torch import jobs
 from backends.torch.data import DISTRIBUTIONS
 from backends.torch.decode import packages
+from backends.torch.decode.library import OnePiece
+from backends.torch.decode.operands import allocate
+from backends.torch.decode.stored import as_bytes
 from backends.torch.target import Target
 from suite.case import Case, items
-from suite.jobs.decode import IMPLEMENTATIONS, DecodeJob
+from suite.jobs.decode import IMPLEMENTATIONS, DecodeJob, sizes_of
+from suite.jobs.decode.job import SCRATCH_BYTES, bytes_of, is_in_one_piece
 from suite.jobs.emulation import as_executed
 from tests.backends.cases import any_cpu
 from tests.backends.decode_cases import STORED, by_definition, decode_case, fresh_verdict, prepared, run_all
@@ -110,23 +115,75 @@ def test_activations_of_either_type_stand_beside_eight_bits() -> None:
 def test_a_set_touches_what_the_work_model_counts() -> None:
     """Places without a token are in the buffers, and in no launch."""
     for name, scaling, page_size in (("bf16", None, 128), ("int8", "token", 16), ("fp8_e4m3", "tensor", 1)):
-        case = decode_case("naive", name, page_size=page_size, scaling=scaling)
+        case = decode_case("naive", name, page_size=page_size, scaling=scaling, lengths="uniform", shared_prefix=0)
         kernel, work = prepared(case), DecodeJob().work(case.workload)
-        assert kernel.set_bytes == work.compulsory_bytes
-        held = sum(tensor.nbytes for operand in kernel.buffers[0].operands for tensor in operand.buffers)
-        spare = kernel.buffers[0].k.data[0].nbytes * 2
-        assert work.compulsory_bytes <= held + kernel.buffers[0].o.nbytes + spare
+        each = kernel.buffers[0]
+        pages, within = each.table.places // page_size, each.table.places % page_size
+        touched = [as_bytes(cache.data)[pages, :, within] for cache in (each.k, each.v)]
+        for cache in (each.k, each.v):
+            if cache.scales is not None:
+                touched.append(cache.scales[pages, :, within] if scaling == "token" else cache.scales)
+        touched += [each.table.data[:, :-1][torch.from_numpy(each.table.used)], each.q.data, each.o]
+        lengths_bytes = 3 * 4
+        assert kernel.set_bytes == work.compulsory_bytes == sum(tensor.nbytes for tensor in touched) + lengths_bytes
 
 
-def test_naive_decoding_says_what_its_gathering_moves() -> None:
-    """32 sequences as long as one of 112 tokens in pages of 16: K and V in bf16 read and written, in fp32 written and read."""
-    case = decode_case("naive", "bf16", "4/2x64", 32, 100)
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("bf16", {}),
+        ("bf16", {"heads": "32/8x128", "page_size": 1, "order": "contiguous"}),
+        ("bf16", {"heads": "4/1x48/32", "q_len": 2}),
+        ("fp32", {"shared_prefix": 64}),
+        ("bf16", {"lengths": "skewed", "batch": 40, "kv_len": 500, "heads": "2x8", "page_size": 1}),
+        ("bf16", {"heads": "1x8", "kv_len": 1, "page_size": 128}),
+        ("int8", {"q_len": 8, "heads": "128/1x8", "kv_len": 8}),
+        ("int8", {"scaling": "token", "page_size": 128, "kv_len": 130}),
+        ("fp8_e4m3", {"scaling": "tensor"}),
+    ],
+    ids=str,
+)
+def test_planned_memory_holds_a_set_and_a_copy_of_it_in_one_piece(name: str, more: dict[str, Any]) -> None:
+    workload = decode_case("library_flash", name, **more).workload
+    sizes, each = sizes_of(workload), allocate(workload, torch.device("cpu"))
+    tensors = [tensor for operand in each.operands for tensor in operand.buffers]
+    tensors += [each.table.places, each.o, each.lse]
+    if is_in_one_piece(workload):
+        piece = OnePiece(sizes, each)
+        tensors += [piece.k] if sizes.has_shared_values else [piece.k, piece.v]
+        tensors += [each.o]  # as much again, in a buffer of the library's own
+    held = sum(tensor.nbytes for tensor in tensors)
+    assert held <= DecodeJob().footprint(workload).total_bytes(1) - SCRATCH_BYTES
+
+
+# Each of what is gathered: read from its page and written, read and written in fp32, read by a product.
+@pytest.mark.parametrize(
+    ("name", "more", "moved_bytes"),
+    [
+        # 32 sequences of 100 tokens as 112, in pages of 16; 2 KV heads of 64 columns of keys and as many of values.
+        ("bf16", {"heads": "4/2x64", "batch": 32}, 32 * 112 * 2 * 128 * (2 + 2 + 2 + 4 + 4) + 6 * 32 * 4 * 112 * 4),
+        # The values are a part of the keys, gathered once; two products read 64 and 48 columns of them.
+        ("bf16", {"heads": "8/1x64/48", "batch": 2}, 2 * 112 * (64 * (2 + 2 + 2 + 4) + (64 + 48) * 4) + 6 * 2 * 8 * 112 * 4),
+        # Every sequence reads its own prefix.
+        ("fp32", {"heads": "2x64", "shared_prefix": 64}, 3 * 112 * 2 * 128 * (4 + 4 + 4 + 4 + 4) + 6 * 3 * 2 * 112 * 4),
+        # Numbers are read and written once more for their scales, which are gathered too.
+        (
+            "int8",
+            {"heads": "2x64", "scaling": "token"},
+            3 * 112 * 2 * 128 * (1 + 1 + 1 + 4 + 4 + 4 + 4) + 3 * 112 * 2 * 2 * (4 + 4 + 4) + 6 * 3 * 2 * 112 * 4,
+        ),
+        ("int8", {"heads": "2x64", "scaling": "tensor"}, 3 * 112 * 2 * 128 * (1 + 1 + 1 + 4 * 4) + 8 + 6 * 3 * 2 * 112 * 4),
+    ],
+    ids=lambda each: str(each) if isinstance(each, str | dict) else "",
+)
+def test_naive_decoding_says_what_its_gathering_moves(name: str, more: dict[str, Any], moved_bytes: int) -> None:
+    case = decode_case("naive", name, **more)
     work, kernel = DecodeJob().work(case.workload), prepared(case)
     executed = as_executed(work, kernel.describe())
-    numbers, scores = 32 * 112 * 2 * 128, 32 * 4 * 112 * 4
-    assert executed.traffic_bytes == work.compulsory_bytes + numbers * (2 * 2 + 2 * 4) + 6 * scores
+    moved = bytes_of(case.workload)
+    assert executed.traffic_bytes == moved_bytes + moved.table + moved.queries + moved.output
     assert executed.pipe == "fp32"
-    assert kernel.execution == "emulated"
+    assert kernel.execution == ("native" if name == "fp32" else "emulated")
     assert "traffic_bytes" not in prepared(decode_case("library_flash")).describe()
 
 
@@ -165,7 +222,7 @@ def test_launches_write_into_the_same_buffers() -> None:
 
 def test_what_does_not_fit_a_host_is_refused_before_it_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("backends.torch.decode.naive.memory_available_bytes", lambda: 1000)
-    with pytest.raises(MemoryError, match="gathered keys and values need"):
+    with pytest.raises(MemoryError, match=r"gathered keys and values need.*smaller batches or kv_lens"):
         prepared(decode_case("naive"))
 
 
@@ -186,6 +243,35 @@ def test_what_a_long_sequence_hides_is_said() -> None:
     short, long = (prepared(decode_case("naive", "bf16", "1x64", 1, length, page_size=1)) for length in (64, 4096))
     assert short.describe()["check_cannot_see"] == []
     assert "a single wrong page" in long.describe()["check_cannot_see"][0]
+
+
+def test_what_the_latest_keys_have_of_a_query_is_said_where_they_have_any() -> None:
+    """As many columns as the data needs; heads that are too narrow have all of theirs."""
+    wanted = 1 + 0.5 * math.log(100)
+    for heads, distribution, columns in (
+        ("2x64", "normal", math.ceil(wanted * 8)),
+        ("2x8", "normal", 8),
+        ("2x64", "uniform", 64),
+        ("2x128", "integer", math.ceil(wanted * 1.5 * 128**0.5)),
+    ):
+        described = prepared(decode_case("naive", heads=heads, distribution=distribution)).describe()
+        assert described["latest_keys"] == {"columns_of_a_query": columns}
+    for distribution in ("zeros", "constant"):
+        assert "latest_keys" not in prepared(decode_case("naive", distribution=distribution)).describe()
+
+
+def test_a_launch_asks_for_its_entries_of_the_table_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, found = prepared(decode_case("naive", "int8", scaling="token")), []
+    select = torch.index_select
+
+    def noted(data: torch.Tensor, dim: int, entries: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+        found.append(entries)
+        return select(data, dim, entries, out=out)
+
+    monkeypatch.setattr(torch, "index_select", noted)
+    kernel.enqueue(0)
+    assert len(found) == 2
+    assert found[0] is found[1]
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)
@@ -283,5 +369,5 @@ def test_flashinfer_is_given_the_table_that_new_data_has(monkeypatch: pytest.Mon
         result = fresh_verdict(kernel, case, seed)
         assert result.passed, result.reason
     monkeypatch.setattr(Wrapper, "copies", True)
-    with pytest.raises(NotImplementedError, match="keeps page tables of its own"):
+    with pytest.raises(NotImplementedError, match=r"keeps page tables of its own.*triton and naive"):
         jobs.prepare(case, CUDA, 1, seed=3)

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from backends.seeds import mixed_seed
-from backends.torch.decode.cache import LOUD
+from backends.torch.data import DISTRIBUTIONS
+from backends.torch.decode.cache import LOUD, MEAN_SQUARES, meeting_columns
 from backends.torch.decode.error import quantisation_error
 from backends.torch.decode.kernel import DecodeKernel
 from backends.torch.decode.places import own_tokens
@@ -86,6 +87,13 @@ def test_the_latest_key_weighs_about_as_much_as_the_others_in_one_query_of_each_
     first, *others = torch.stack(shares).mean(0).tolist()
     assert 0.3 < first < 4
     assert max(others) < 0.1
+
+
+def test_every_distribution_says_what_a_latest_key_has_of_a_query() -> None:
+    """One that is not known is no reason to leave a check out."""
+    assert MEAN_SQUARES.keys() == DISTRIBUTIONS.keys()
+    with pytest.raises(KeyError):
+        meeting_columns(sizes_of(decode_case("naive").workload), "norml")
 
 
 def drawn(kernel: DecodeKernel, name: str, sequence: int) -> torch.Tensor:

@@ -11,7 +11,7 @@ from suite.errors import UsageError
 from suite.jobs.decode import FORMATS, DecodeJob, DecodeSettings, sizes_of
 from suite.jobs.decode.cache import cache_bytes
 from suite.jobs.decode.formats import scaling_of
-from suite.jobs.decode.job import bytes_of, separate_bytes_of
+from suite.jobs.decode.job import bytes_of, is_in_one_piece, separate_bytes_of
 from suite.jobs.decode.sizes import parse_heads
 
 JOB = DecodeJob()
@@ -114,6 +114,15 @@ def test_memory_is_what_a_launch_touches_and_what_stands_beside_it(settings):
     assert footprint.input_bytes + footprint.rearranged_bytes >= held
     if workload.format == "bf16" and not sizes.is_ragged:  # a copy in one piece beside it
         assert footprint.rearranged_bytes >= separate_bytes_of(workload).kv
+
+
+def test_only_one_new_token_a_sequence_is_copied_into_one_piece():
+    """A library puts the first of several at the first key, and is not asked."""
+    one, several = (only(q_lens=[count]) for count in (1, 2))
+    assert is_in_one_piece(one)
+    assert not is_in_one_piece(several)
+    copy = separate_bytes_of(one).kv
+    assert JOB.footprint(one).rearranged_bytes > copy > JOB.footprint(several).rearranged_bytes
 
 
 @pytest.mark.parametrize("name", FORMATS)

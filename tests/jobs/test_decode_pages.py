@@ -83,6 +83,14 @@ def test_tables_that_cannot_be_are_refused(sequences, page_size, more, named):
         paged(sequences, page_size, **more)
 
 
+def test_a_batch_of_thousands_is_refused_in_a_line():
+    with pytest.raises(UsageError) as raised:
+        paged([7] * 4095 + [0], 16)
+    assert "4096 sequences" in str(raised.value)
+    assert "shortest" in str(raised.value)
+    assert len(str(raised.value)) < 200
+
+
 def test_waste_is_what_last_pages_have_left():
     assert paged([64, 32], 16).wasted == 0.0
     assert paged([65, 1], 16).wasted == pytest.approx(1 - 66 / 96)

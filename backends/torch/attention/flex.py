@@ -6,8 +6,9 @@ from typing import Any
 import torch
 
 from backends.torch.attention.operands import Buffers
-from backends.torch.attention.way import Made, Task, Way
+from backends.torch.attention.way import Task, Way
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Workload
 from suite.jobs.attention import Sizes, sizes_of
 

@@ -9,9 +9,10 @@ import torch
 
 from backends.host.cpuinfo import memory_available_bytes
 from backends.torch.attention.operands import Buffers, ScaledOperand, output_type
-from backends.torch.attention.way import Made, Task, Way
+from backends.torch.attention.way import Task, Way
 from backends.torch.data import Operand
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Workload
 from suite.jobs.attention import AttentionJob, Sizes
 from suite.jobs.emulation import EXECUTED_PIPE, TRAFFIC_BYTES

@@ -1,7 +1,8 @@
 """Roofbench's own kernels (``backends.triton.attention``) on the buffers of every other implementation."""
 
-from backends.torch.attention.way import Made, Task
+from backends.torch.attention.way import Task
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Workload
 
 NAMES = ("triton", "triton_tuned", "gluon")

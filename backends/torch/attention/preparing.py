@@ -8,9 +8,10 @@ from backends.torch.attention.error import quantisation_error
 from backends.torch.attention.kernel import AttentionKernel
 from backends.torch.attention.operands import Buffers, allocate
 from backends.torch.attention.reference import Attention
-from backends.torch.attention.way import Made, Task
+from backends.torch.attention.way import Task
 from backends.torch.attention.ways import WAYS
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Case
 from suite.jobs.attention import HADAMARD, sizes_of
 

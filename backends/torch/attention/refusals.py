@@ -1,12 +1,12 @@
 """Why attention cannot run on a device."""
 
-from typing import Any
+from functools import partial
 
 from backends.torch.attention.ways import WAYS
 from backends.torch.data import DISTRIBUTIONS
+from backends.torch.refusals import first, scales_reason, unknown
 from backends.torch.target import Target
 from suite.case import Case, Workload
-from suite.errors import nearest
 from suite.jobs.attention import FORMATS, HADAMARD, sizes_of
 from suite.jobs.attention.sizes import DIRECTIONS, MASKS
 
@@ -17,39 +17,36 @@ WITHOUT_GRADIENTS = {
 }
 
 
+_unknown = partial(unknown, "attention")
+
+
 def reason(case: Case, target: Target) -> str | None:
     """Why this case cannot run on ``target``; ``None`` when it can."""
     workload, sizes = case.workload, sizes_of(case.workload)
-    for told in (
+    no_such_name = first(
         _unknown("implementation", case.implementation, WAYS),
         _unknown("format", workload.format, FORMATS),
         _unknown("distribution", workload.distribution, DISTRIBUTIONS),
         _unknown("mask", sizes.mask, MASKS),
         _unknown("direction", sizes.direction, DIRECTIONS),
         *(_unknown("switch", name, ()) for name, _ in case.switches),
-    ):
-        if told is not None:
-            return told
+    )
     return (
-        target.missing.get(workload.format)
+        no_such_name
+        or target.missing.get(workload.format)
         or _semantics_reason(workload)
         or _gradients_reason(workload)
         or WAYS[case.implementation].refuses(workload, target)
     )
 
 
-def _unknown(kind: str, given: str, known: Any) -> str | None:
-    return None if given in known else f"attention through torch has no {kind} {given!r}{nearest(given, list(known))}"
-
-
 def _semantics_reason(workload: Workload) -> str | None:
     semantics, fmt = dict(workload.semantics), FORMATS[workload.format]
     if semantics.get("accumulate", "fp32") != "fp32":
         return f"attention accumulates in fp32 here, not in {semantics['accumulate']}"
-    scaling = semantics.get("scaling")
-    if scaling is not None and scaling not in fmt.scalings:
-        offered = f"; choose from: {', '.join(fmt.scalings)}" if fmt.scalings else ": its numbers have no scales"
-        return f"{workload.format} has no scaling {scaling!r}{offered}"
+    of_scales = scales_reason(workload, fmt.scalings)
+    if of_scales:
+        return of_scales
     if semantics.get(HADAMARD) and not fmt.scalings:
         return f"{HADAMARD} is for formats with scales, not for {workload.format}"
     return None

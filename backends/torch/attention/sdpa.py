@@ -14,8 +14,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from backends.torch.attention.naive import hidden
 from backends.torch.attention.operands import DTYPES, Buffers, shapes_of
-from backends.torch.attention.way import Made, Task, Way
+from backends.torch.attention.way import Task, Way
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Workload
 from suite.jobs.attention import Sizes, sizes_of
 

@@ -10,14 +10,15 @@ from backends.seeds import mixed_seed
 from backends.torch.data import Drawn, Operand
 from backends.torch.decode.places import latest_tokens
 from backends.torch.decode.stored import Storing, as_bytes
-from backends.torch.decode.table import SPARE_PAGES, TableOperand
+from backends.torch.decode.table import TableOperand
 from suite.jobs.decode import Sizes
+from suite.jobs.decode.cache import SPARE_PAGES
 
 CHUNK_NUMBERS = 1 << 22  # drawn, rounded and put into their pages at a time
 # Where no token is there are numbers that a result shows wherever a kernel reads them: with scores of many standard deviations.
 LOUD = 8.0
-# Mean square of the data, where a key that is partly a query is told by it.
-MEAN_SQUARES = {"normal": 1.0, "uniform": 1 / 3, "integer": 2 / 3, "outliers": 1.0}
+# Mean square of the data, where a key that is partly a query is told by it; 0 where every key is a query already.
+MEAN_SQUARES = {"normal": 1.0, "uniform": 1 / 3, "integer": 2 / 3, "outliers": 1.0, "zeros": 0.0, "constant": 0.0}
 
 
 class Worth:
@@ -156,7 +157,7 @@ class CacheOperand(Operand):
     def _put(self, places: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor | None) -> None:
         """Tokens (tokens, kv_heads, columns) into their places."""
         pages, within = places // self.sizes.page_size, places % self.sizes.page_size
-        as_bytes(self.data)[pages, :, within] = as_bytes(codes.contiguous())
+        as_bytes(self.data)[pages, :, within] = as_bytes(codes)
         if scales is not None:
             assert self.scales is not None
             self.scales[pages, :, within] = scales
@@ -169,5 +170,5 @@ def meeting_columns(sizes: Sizes, distribution: str) -> int:
     much.
     """
     wanted = 1.0 + 0.5 * math.log(sizes.kv_len)
-    of_each = MEAN_SQUARES.get(distribution, 0.0) / math.sqrt(sizes.head_dim)
+    of_each = MEAN_SQUARES[distribution] / math.sqrt(sizes.head_dim)
     return min(sizes.head_dim, math.ceil(wanted / of_each)) if of_each else 0

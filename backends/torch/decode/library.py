@@ -14,8 +14,9 @@ from backends.torch.attention import sdpa
 from backends.torch.decode.cache import CacheOperand
 from backends.torch.decode.operands import Buffers
 from backends.torch.decode.stored import as_bytes
-from backends.torch.decode.way import Made, Task, Way
+from backends.torch.decode.way import Task, Way
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Workload
 from suite.jobs.attention.sizes import FORWARD, FULL
 from suite.jobs.attention.sizes import Sizes as AttentionSizes
@@ -82,16 +83,16 @@ def make(name: str, task: Task) -> Made:
         "cache_layout": "in one piece: batch, KV heads, tokens, columns; no page table is read",
         **({TRAFFIC_BYTES: moved.total - moved.table} if task.sizes.shared_prefix else {}),
     }
-    launches = [partial(bound, each, piece) for each, piece in zip(task.buffers, pieces, strict=True)]
+    queries = [each.q.data.transpose(1, 2) for each in task.buffers]
+    launches = [partial(bound, q, piece) for q, piece in zip(queries, pieces, strict=True)]
     return Made(launches, facts, returns=True, renewals=[piece.renew for piece in pieces])
 
 
-def _launch(chosen: SDPBackend, grouped: bool, each: Buffers, piece: OnePiece) -> torch.Tensor:
+def _launch(chosen: SDPBackend, grouped: bool, q: torch.Tensor, piece: OnePiece) -> tuple[torch.Tensor]:
+    """``q`` (batch, query heads, 1, columns)."""
     with sdpa_kernel(chosen):
-        found: torch.Tensor = torch.nn.functional.scaled_dot_product_attention(
-            each.q.data.transpose(1, 2), piece.k, piece.v, enable_gqa=grouped
-        )
-    return found.transpose(1, 2)
+        found: torch.Tensor = torch.nn.functional.scaled_dot_product_attention(q, piece.k, piece.v, enable_gqa=grouped)
+    return (found.transpose(1, 2),)
 
 
 def _as_attention(workload: Workload, sizes: Sizes) -> Workload:

@@ -12,17 +12,19 @@ from backends.host.cpuinfo import memory_available_bytes
 from backends.torch.decode.cache import CacheOperand
 from backends.torch.decode.operands import Buffers
 from backends.torch.decode.stored import DTYPES, as_bytes
-from backends.torch.decode.way import Made, Task, Way
+from backends.torch.decode.way import Task, Way
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Workload
 from suite.jobs.decode import FORMATS, activation_of, scaling_of
+from suite.jobs.decode.cache import SCALE_BYTES
 from suite.jobs.decode.job import bytes_of
 from suite.jobs.emulation import EXECUTED_PIPE, TRAFFIC_BYTES
 
 WIDE = torch.float32
-# How often what is gathered is written or read: as stored by the gathering and the conversion, in fp32 by that and the product,
-# and twice more where scales are multiplied in.
-STORED_PASSES, WIDE_PASSES, SCALE_PASSES = 2, 2, 2
+# How often what is gathered is written or read: as stored by the gathering (both) and the conversion, in fp32 by that and twice
+# more where scales are multiplied in.  What products then read is counted apart: of MLA both of them read the same columns.
+STORED_PASSES, WIDE_PASSES, SCALE_PASSES = 3, 1, 2
 SCORE_PASSES = 6  # by the first product, the mask (both), the softmax (both), the second product
 
 
@@ -52,10 +54,14 @@ class Gathered:
         return self.sizes.batch * self.sizes.num_kv_heads, rows, self.padded
 
     @property
+    def tokens(self) -> int:
+        """Of all heads, as many as are gathered: whole pages, a shared prefix for every sequence."""
+        return self.sizes.batch * self.sizes.num_kv_heads * self.padded
+
+    @property
     def numbers(self) -> int:
         """Of K and V, as many as are gathered."""
-        tokens = self.sizes.batch * self.sizes.num_kv_heads * self.padded
-        return tokens * self.sizes.heads.stored_columns
+        return self.tokens * self.sizes.heads.stored_columns
 
     @property
     def score_bytes(self) -> int:
@@ -64,15 +70,27 @@ class Gathered:
 
     @property
     def traffic_bytes(self) -> int:
+        """Table, queries and output once; the rest as often as it is written and read."""
+        moved, wide = bytes_of(self.workload), int(WIDE.itemsize)
         stored = int(self.first.k.data.dtype.itemsize)
         scaled = SCALE_PASSES * FORMATS[self.workload.format].is_quantised
-        each = STORED_PASSES * stored + (WIDE_PASSES + scaled) * int(WIDE.itemsize)
-        return bytes_of(self.workload).total + self.numbers * each + SCORE_PASSES * self.score_bytes
+        gathered = self.numbers * (STORED_PASSES * stored + (WIDE_PASSES + scaled) * wide)
+        multiplied = self.tokens * (self.sizes.head_dim + self.sizes.v_head_dim) * wide
+        scores = SCORE_PASSES * self.score_bytes
+        return moved.total - moved.kv - moved.scales + self._scales_bytes + gathered + multiplied + scores
+
+    @property
+    def _scales_bytes(self) -> int:
+        """Scales of tokens are gathered as their numbers are; that of a tensor is read once."""
+        if scaling_of(self.workload) != "token":
+            return bytes_of(self.workload).scales
+        return STORED_PASSES * self.tokens * self.sizes.heads.stored_tensors * SCALE_BYTES
 
     def launch(self, each: Buffers) -> None:
         """O into the buffer of a set."""
-        keys = self._gather(each.table.data, each.k, self.k)
-        values = self.v if each.v is each.k else self._gather(each.table.data, each.v, self.v)
+        entries = each.table.data[:, : self.pages].reshape(-1)
+        keys = self._gather(entries, each.k, self.k)
+        values = self.v if each.v is each.k else self._gather(entries, each.v, self.v)
         scores, weights = self.scores, self.weights
         torch.baddbmm(
             scores, self._queries(each.q.data), self._flat(keys).transpose(1, 2), beta=0, alpha=self.scale, out=scores
@@ -82,9 +100,8 @@ class Gathered:
         rows = torch.bmm(weights, self._flat(values))
         each.o.copy_(rows.view(*self._by_group, -1).transpose(1, 2).flatten(2, 3))
 
-    def _gather(self, table: torch.Tensor, cache: CacheOperand, into: torch.Tensor) -> torch.Tensor:
+    def _gather(self, entries: torch.Tensor, cache: CacheOperand, into: torch.Tensor) -> torch.Tensor:
         """One sequence's pages after another, into (batch, kv_heads, pages, page_size, columns)."""
-        entries = table[:, : self.pages].reshape(-1)
         picked = self.picked.view(-1)[: len(entries) * cache.data[0].numel()].view(len(entries), *cache.data.shape[1:])
         torch.index_select(as_bytes(cache.data), 0, entries, out=as_bytes(picked))
         into.copy_(picked.unflatten(0, (self.sizes.batch, self.pages)).transpose(1, 2))
@@ -126,7 +143,10 @@ class Gathered:
         """A host gives out memory that it does not have, and ends whoever then uses it."""
         needed, free = self.numbers * int(WIDE.itemsize) + 2 * self.score_bytes, memory_available_bytes()
         if self.device.type == "cpu" and needed > free:
-            raise MemoryError(f"gathered keys and values need {needed / 1e9:.3g} GB; {free / 1e9:.3g} GB are available")
+            raise MemoryError(
+                f"gathered keys and values need {needed / 1e9:.3g} GB; {free / 1e9:.3g} GB are available; take smaller batches "
+                "or kv_lens"
+            )
 
 
 def make(task: Task) -> Made:

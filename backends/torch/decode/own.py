@@ -1,7 +1,8 @@
 """Roofbench's own kernels (``backends.triton.decode``) on the buffers of every other implementation."""
 
-from backends.torch.decode.way import Made, Task
+from backends.torch.decode.way import Task
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Workload
 
 NAMES = ("triton", "triton_tuned")

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from backends.torch.decode.operands import Buffers
-from backends.torch.decode.way import Made, Task, Way
+from backends.torch.decode.way import Task, Way
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Workload
 from suite.jobs.decode import FORMATS, sizes_of
 
@@ -84,9 +85,9 @@ class _Planned:
         """The table as it now is, one sequence's pages after another."""
         self._entries.copy_(self._buffers.table.data[:, :-1][self._used])
 
-    def launch(self) -> torch.Tensor:
+    def launch(self) -> tuple[torch.Tensor]:
         each = self._buffers
-        return self._run(each.q.data[:, 0], (each.k.data, each.v.data))[:, None]
+        return (self._run(each.q.data[:, 0], (each.k.data, each.v.data))[:, None],)
 
 
 def _refuse_a_copy(wrapper: Any, entries: torch.Tensor) -> None:
@@ -94,7 +95,8 @@ def _refuse_a_copy(wrapper: Any, entries: torch.Tensor) -> None:
     kept: Sequence[torch.Tensor] = [each for name, each in vars(wrapper).items() if name == "_paged_kv_indices_buf"]
     if not kept or kept[0].data_ptr() != entries.data_ptr():
         raise NotImplementedError(
-            f"flashinfer {installed()} keeps page tables of its own, which cannot follow new data in a graph"
+            f"flashinfer {installed()} keeps page tables of its own, which cannot follow new data in a graph; take another "
+            "version, or triton and naive, which read the table as it is"
         )
 
 

@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from backends.torch.decode.cache import meeting_columns
 from backends.torch.decode.error import quantisation_error
 from backends.torch.decode.kernel import DecodeKernel
 from backends.torch.decode.operands import Buffers, allocate
 from backends.torch.decode.reference import Decoding
-from backends.torch.decode.way import Made, Task
+from backends.torch.decode.way import Task
 from backends.torch.decode.ways import WAYS
 from backends.torch.target import Target
+from backends.torch.way import Made
 from suite.case import Case, Workload
 from suite.jobs.decode import FORMATS, DecodeJob, Sizes, activation_of, scaling_of, sizes_of
 from suite.jobs.decode.cache import cache_bytes
@@ -77,11 +79,17 @@ def _description(case: Case, sizes: Sizes, buffers: Sequence[Buffers]) -> dict[s
         "cache_bytes": cache_bytes(sizes.heads, paging, case.workload.format, scaling_of(case.workload)),
         "bytes": moved._asdict(),
         **shared,
-        "latest_keys": "begin like one query of their group, so that each counts in it as much as all others",
+        **_latest_keys(case.workload, sizes),
         "accumulate": "fp32",
         "reference": "float64",
         "check_cannot_see": list(blind_spots(case.workload, sizes)),
     }
+
+
+def _latest_keys(workload: Workload, sizes: Sizes) -> dict[str, Any]:
+    """How many columns each sequence's latest key has of a query of each group, where it has any."""
+    columns = meeting_columns(sizes, workload.distribution)
+    return {"latest_keys": {"columns_of_a_query": columns}} if columns else {}
 
 
 def _emulation(workload: Workload, target: Target, made: Made) -> dict[str, str]:

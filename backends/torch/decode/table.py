@@ -8,8 +8,7 @@ import torch
 from backends.torch.data import Operand
 from backends.torch.decode.places import places_of
 from suite.jobs.decode import Sizes
-
-SPARE_PAGES = 1  # behind those that are used: what an entry behind a sequence's last page names
+from suite.jobs.decode.cache import SPARE_ENTRIES, SPARE_PAGES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +23,7 @@ class TableOperand(Operand):
 
     @classmethod
     def of(cls, sizes: Sizes, device: torch.device) -> "TableOperand":
-        columns = max(sizes.paging.counts) + 1
+        columns = max(sizes.paging.counts) + SPARE_ENTRIES
         return cls(
             data=torch.zeros(sizes.batch, columns, dtype=torch.int32, device=device),
             sizes=sizes,

@@ -11,15 +11,15 @@ from triton.errors import TritonError
 
 from backends.seeds import mixed_seed
 from backends.torch.attention.operands import Buffers, ScaledOperand
-from backends.torch.attention.way import Made as MadeReady
 from backends.torch.attention.way import Task
+from backends.torch.way import Made as MadeReady
 from backends.triton.attention.call import Gradients, Operands, backward_calls, forward_call, hopper_call
 from backends.triton.attention.choices import Choice, choices_of_forward, choices_of_keys, choices_of_queries, hopper_choices
 from backends.triton.attention.config import BackwardConfig, Config, HopperConfig
 from backends.triton.attention.problem import Mask, Problem
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.comparison import Comparison
-from backends.triton.gemm.device import FMA_PER_CYCLE, Device
+from backends.triton.gemm.device import Device
 from backends.triton.gemm.launch import Load, load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.port import emulation
@@ -44,9 +44,8 @@ def reason(name: str, workload: Workload, device: Device) -> str | None:
     backward = sizes_of(workload).is_backward
     if name == GLUON:
         return _hopper_reason(problem, device, backward)
-    if device.fma_per_cycle is None:
-        known = ", ".join(each if each.startswith("gfx") else f"sm_{each}" for each in FMA_PER_CYCLE)
-        return f"no configuration of this kernel is made for {device.name}, only for {known}"
+    if device.unknown:
+        return device.unknown
     if problem.format == "fp8_e4m3" and not device.has_fp8:
         return f"{device.name} does not multiply fp8_e4m3 as the OCP defines it; take bf16"
     return _sizes_reason(problem, device)

@@ -10,8 +10,8 @@ from triton.errors import TritonError
 
 from backends.seeds import mixed_seed
 from backends.torch.decode.operands import Buffers
-from backends.torch.decode.way import Made as MadeReady
 from backends.torch.decode.way import Task
+from backends.torch.way import Made as MadeReady
 from backends.triton.decode.call import Operands, Workspace, decode_call, workspace_shapes
 from backends.triton.decode.config import Config, candidates
 from backends.triton.decode.plan import Plan, planned
@@ -19,22 +19,24 @@ from backends.triton.decode.problem import Problem
 from backends.triton.decode.problem import reason as problem_reason
 from backends.triton.gemm.comparison import Comparison
 from backends.triton.gemm.device import Device
+from backends.triton.gemm.instructions import foreign
 from backends.triton.gemm.launch import Load, load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.trials import SETS_AT_MOST
 from backends.triton.gemm.tuning import Refused, search
 from suite.case import Workload
-from suite.jobs.decode import scaling_of, sizes_of
-from suite.jobs.emulation import PASSING_BYTES
+from suite.jobs.decode import activation_of, scaling_of, sizes_of
+from suite.jobs.emulation import EXECUTED_PIPE, PASSING_BYTES
 from suite.reason import one_line
 
 BUDGET_S = 60.0
+EIGHT_BITS_AS = "fp16"  # what the kernels convert queries and cache to, which holds every number of 8 bits
 NUMBER_BYTES = 4  # of what passes from splits to the one that puts them together: sums and logarithms in fp32
 
 
 def reason(workload: Workload, device: Device) -> str | None:
     """Why this step cannot be decoded here; ``None`` when it can."""
-    return problem_reason(problem_of(workload), device)
+    return device.unknown or problem_reason(problem_of(workload), device)
 
 
 def problem_of(workload: Workload) -> Problem:
@@ -63,7 +65,21 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
     best, made = maker.first(choices)
     if name == "triton_tuned":
         made = _tuned(maker, task, best, made, choices, cuda)
-    return MadeReady(made.launches, {"library": f"Triton {version('triton')}", **made.facts})
+    emulated = emulation(maker.problem, activation_of(task.workload), made.facts["instructions"])
+    executed = {EXECUTED_PIPE: EIGHT_BITS_AS} if emulated and maker.problem.has_eight_bits else {}
+    return MadeReady(made.launches, {"library": f"Triton {version('triton')}", **made.facts, **executed}, emulation=emulated)
+
+
+def emulation(problem: Problem, activation: str, instructions: list[str]) -> str:
+    """What is multiplied where that is not the queries' own type; empty where it is.
+
+    fp32 has no matrix instructions of its own.  The name of some instructions is the same for fp16 and bf16: that 8 bits become
+    fp16 is known of the kernels.
+    """
+    others = [] if activation == "fp32" else foreign(instructions, activation)
+    if problem.has_eight_bits and activation != EIGHT_BITS_AS:
+        others = others or instructions
+    return f"queries and cache converted, then multiplied by {', '.join(others)}" if others else ""
 
 
 class Maker:
@@ -75,11 +91,13 @@ class Maker:
 
     def make(self, config: Config, sets: int | None = None) -> Made:
         """Raises ``Refused`` for a configuration that spills: what it moves through memory is no decoding's."""
-        began_s = time.perf_counter()
         plan = self.plan(config)
         workspace = _workspace(self.problem, plan, len(self._lengths), self._buffers[0].o.device)
         operands = [operands_of(each) for each in self._buffers[:sets]]
-        ready = [self._loaded(decode_call(self.problem, config, self._device, plan, each, workspace)) for each in operands]
+        calls = [decode_call(self.problem, config, self._device, plan, each, workspace) for each in operands]
+        began_s = time.perf_counter()
+        ready = [self._loaded(call) for call in calls]
+        compile_s = time.perf_counter() - began_s
         facts = ready[0].facts
         if facts["spilled_words"]:
             raise Refused(f"{config.label} spills {facts['spilled_words']} words of each thread's registers")
@@ -88,7 +106,7 @@ class Maker:
             "configuration": config.label,
             "splits": {"programs": len(plan.items) * self._programs(config), "most_of_a_sequence": plan.most_splits},
             PASSING_BYTES: passing_bytes(self.problem, plan),
-            "compile_s": time.perf_counter() - began_s,
+            "compile_s": compile_s,
             "compiler_cache": COMPILER_CACHE,
         }
         return Made(tuple(each.launch for each in ready), told)

@@ -57,6 +57,14 @@ class Device(NamedTuple):
         family = self.architecture[:-1] + "0"
         return FMA_PER_CYCLE.get(self.architecture, None if self.is_amd else FMA_PER_CYCLE.get(family))
 
+    @property
+    def unknown(self) -> str | None:
+        """Why no kernel here runs on it, with the devices that one is made for; ``None`` where one may."""
+        if self.fma_per_cycle is not None:
+            return None
+        known = ", ".join(name if name.startswith("gfx") else f"sm_{name}" for name in FMA_PER_CYCLE)
+        return f"no configuration of this kernel is made for {self.name}, only for {known}"
+
 
 def of_torch(index: int) -> Device:
     """The device that torch has under this index."""

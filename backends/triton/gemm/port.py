@@ -7,7 +7,7 @@ from typing import Any
 
 from backends.triton.gemm.call import Matrices, call
 from backends.triton.gemm.config import Config, by_descriptors, candidates, default
-from backends.triton.gemm.device import FMA_PER_CYCLE, Device
+from backends.triton.gemm.device import Device
 from backends.triton.gemm.instructions import foreign
 from backends.triton.gemm.launch import Load, load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
@@ -28,9 +28,8 @@ NOT_OURS = {
 def reason(problem: Problem, switches: Mapping[str, Any], device: Device) -> str | None:
     """Why this product cannot run here; ``None`` when it can.  Its format is one of ``NUMBERS``."""
     assert problem.format in NUMBERS, problem.format
-    if device.fma_per_cycle is None:
-        known = ", ".join(name if name.startswith("gfx") else f"sm_{name}" for name in FMA_PER_CYCLE)
-        return f"no configuration of this kernel is made for {device.name}, only for {known}"
+    if device.unknown:
+        return device.unknown
     for name, why in NOT_OURS.items():
         if switches.get(name):
             return why

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from backends.triton.gemm.device import FMA_PER_CYCLE, Device
+from backends.triton.gemm.device import Device
 from backends.triton.gemm.port import LARGEST
 
 # Numbers along K that a kernel takes at a time: of weights those in 32 words, of fp8 what has one scale, of mxfp8 a block.
@@ -30,9 +30,8 @@ class Problem(NamedTuple):
     def refused(self, device: Device) -> str | None:
         """Why no kernel here takes these sizes, or this device; ``None`` where one may."""
         assert self.format in STEP, self.format
-        if device.fma_per_cycle is None:
-            known = ", ".join(name if name.startswith("gfx") else f"sm_{name}" for name in FMA_PER_CYCLE)
-            return f"no configuration of this kernel is made for {device.name}, only for {known}"
+        if device.unknown:
+            return device.unknown
         step, largest = STEP[self.format], max(self.m, self.n, self.k)
         if largest > LARGEST:
             return f"this kernel takes sizes up to {LARGEST}, not {largest}"

@@ -8,6 +8,8 @@ from suite.jobs.decode.pages import Pages, Paging
 NUMBER_BYTES: Mapping[str, int] = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8_e4m3": 1, "int8": 1}
 SCALE_BYTES, ENTRY_BYTES, LENGTH_BYTES = 4, 4, 4  # fp32, and int32 twice
 SCALES = ("none", "tensor", "token")
+SPARE_PAGES = 1  # behind those that are used: what an entry behind a sequence's last page names
+SPARE_ENTRIES = 1  # of each sequence in the table, likewise
 
 
 class Heads(NamedTuple):
@@ -85,8 +87,20 @@ def flops(heads: Heads, lengths: tuple[int, ...], q_len: int) -> int:
 
 
 def cache_bytes(heads: Heads, pages: Pages | Paging, format_name: str, scales: str) -> int:
-    """Memory of the whole cache, whole pages and their scales."""
-    tokens = pages.page_count * pages.page_size
-    token_scales = tokens * heads.kv_heads if scales == "token" else 1 if scales == "tensor" else 0
-    numbers = tokens * heads.kv_heads * heads.stored_columns * NUMBER_BYTES[format_name]
-    return numbers + token_scales * heads.stored_tensors * SCALE_BYTES
+    """Memory of the whole cache, whole pages and their scales, without spare ones."""
+    of_tensors = heads.stored_tensors * SCALE_BYTES if scales == "tensor" else 0
+    return pages.page_count * page_bytes(heads, pages.page_size, format_name, scales) + of_tensors
+
+
+def page_bytes(heads: Heads, page_size: int, format_name: str, scales: str) -> int:
+    """Memory of one page, with the scales of its tokens."""
+    of_token = heads.stored_columns * NUMBER_BYTES[format_name]
+    if scales == "token":
+        of_token += heads.stored_tensors * SCALE_BYTES
+    return page_size * heads.kv_heads * of_token
+
+
+def spare_bytes(heads: Heads, pages: Pages | Paging, format_name: str, scales: str) -> int:
+    """Memory that no step has to read: the spare page, and what a table of equal rows has beside entries for a page."""
+    entries = len(pages.lengths) * (max(pages.counts) + SPARE_ENTRIES) - pages.entries
+    return SPARE_PAGES * page_bytes(heads, pages.page_size, format_name, scales) + entries * ENTRY_BYTES

@@ -7,7 +7,7 @@ from typing import Any
 
 from suite.case import Case, Items, Regime, Workload, items
 from suite.errors import UsageError, nearest
-from suite.jobs.decode.cache import Bytes, cache_bytes, compulsory_bytes, flops, separate_bytes
+from suite.jobs.decode.cache import Bytes, cache_bytes, compulsory_bytes, flops, separate_bytes, spare_bytes
 from suite.jobs.decode.formats import ACTIVATIONS, FORMATS, activation_of, scaling_of, semantics_of
 from suite.jobs.decode.lengths import DISTRIBUTIONS as LENGTHS
 from suite.jobs.decode.pages import ORDERS
@@ -49,6 +49,7 @@ COUNTED = {
 SINGULAR = {"batches": "batch", "lengths": "spread of lengths", "shared_prefixes": "shared prefix"}
 SCRATCH_BYTES = 1024 * 2**20  # data and references go by blocks
 PLACE_BYTES = 8  # a token's place in the cache, for filling it
+LSE_BYTES = 4  # the logarithm of a row's sum, which some kernels write beside it
 
 
 @dataclass
@@ -142,21 +143,23 @@ class DecodeJob:
         )
 
     def footprint(self, workload: Workload, switches: Items = ()) -> Footprint:
-        """What a launch touches.  Beside it the cache's unused places, where each token stands, a result in a library's own
-        buffer, and keys and values in one piece where a library takes them so.
+        """What a launch touches.  Beside it unused places of cache and table, where each token stands, logarithms of sums, a
+        result in a library's own buffer, and keys and values in one piece where a library takes them so.
 
         What ``naive`` gathers is not reckoned with: a case that has no room for it says so.
         """
         sizes, moved = sizes_of(workload), bytes_of(workload)
-        held = cache_bytes(sizes.heads, sizes.paging, workload.format, scaling_of(workload))
+        stored = (sizes.heads, sizes.paging, workload.format, scaling_of(workload))
         return Footprint(
             input_bytes=moved.total - moved.output,
             output_bytes=moved.output,
             scratch_bytes=SCRATCH_BYTES,
-            rearranged_bytes=held
+            rearranged_bytes=cache_bytes(*stored)
             - moved.kv
             - moved.scales
+            + spare_bytes(*stored)
             + PLACE_BYTES * sizes.paging.unique_tokens
+            + LSE_BYTES * sizes.batch * sizes.q_len * sizes.num_q_heads
             + moved.output
             + (separate_bytes_of(workload).kv if is_in_one_piece(workload) else 0),
         )
@@ -179,8 +182,9 @@ def separate_bytes_of(workload: Workload) -> Bytes:
 
 
 def is_in_one_piece(workload: Workload) -> bool:
-    """Whether a library without page tables can be given the same keys and values: numbers as they are, of one length."""
-    return not FORMATS[workload.format].is_quantised and not sizes_of(workload).is_ragged
+    """Whether a library without page tables can be given the same: numbers as they are, of one length, for one new token."""
+    sizes = sizes_of(workload)
+    return not FORMATS[workload.format].is_quantised and not sizes.is_ragged and sizes.q_len == 1
 
 
 def _sizes(settings: DecodeSettings) -> Iterator[Sizes]:

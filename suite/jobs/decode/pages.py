@@ -67,6 +67,11 @@ class Pages(NamedTuple):
         return self.paging.entries
 
     @property
+    def counts(self) -> tuple[int, ...]:
+        """See ``Paging``."""
+        return self.paging.counts
+
+    @property
     def unique_tokens(self) -> int:
         """See ``Paging``."""
         return self.paging.unique_tokens
@@ -82,7 +87,10 @@ def paging(lengths: Sequence[int], page_size: int, shared_tokens: int = 0) -> Pa
     next token of a page belongs to one sequence only.  Raises ``UsageError`` for what no table can have, naming the limit.
     """
     if page_size < 1 or not lengths or min(lengths) < 1:
-        raise UsageError(f"pages of {page_size} tokens for sequences of {list(lengths)}; all of them have at least 1 token")
+        raise UsageError(
+            f"pages of {page_size} tokens for {len(lengths)} sequences, the shortest of {min(lengths, default=0)} tokens; give "
+            "one sequence or more, and each of them and a page at least 1 token"
+        )
     if shared_tokens % page_size or not 0 <= shared_tokens <= min(lengths):
         most = min(lengths) // page_size * page_size
         raise UsageError(

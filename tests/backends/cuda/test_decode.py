@@ -10,11 +10,10 @@ from suite.case import Case
 from suite.jobs.decode import IMPLEMENTATIONS, sizes_of
 from tests.backends.cuda.helpers import NEEDS_DEVICE, SAMPLE_S, WARM, graph_of
 from tests.backends.decode_bugs import BUGS, MASK_BUGS, Bug
-from tests.backends.decode_cases import decode_case, fresh_verdict
+from tests.backends.decode_cases import STORED, decode_case, fresh_verdict
 
 pytestmark = NEEDS_DEVICE
 
-STORED = [("bf16", None), ("fp16", None), ("fp8_e4m3", "tensor"), ("fp8_e4m3", "token"), ("int8", "tensor"), ("int8", "token")]
 HEADS = ("32/8x128", "8x64", "16/1x128", "8/2x256", "16/1x576/512")
 LONG = 32_768
 
