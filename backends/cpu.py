@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from backends.cold import flush_factor
 from backends.failures import classify
 from backends.host import cgroup, cpuinfo
-from backends.host.openmp import processors_at_work, refuse_crowded
+from backends.host.openmp import cores_at_work, refuse_crowded
 from backends.options import read_options
 from backends.telemetry.host import cpu_telemetry
 from suite.backend import DeviceInfo, Fact, Failure, Kernel, Sampler, Telemetry
@@ -88,8 +88,8 @@ class CpuBackend:
         torch.set_num_threads(self._threads)
         if self._threads > 1:
             # Of so many elements that each thread has some.
-            left = processors_at_work(lambda: torch.ones(self._threads * THREAD_ELEMENTS).add_(1))
-            refuse_crowded(min(self._threads, len(self._cpu.cpus)), left, os.environ)
+            left = cores_at_work(lambda: torch.ones(self._threads * THREAD_ELEMENTS).add_(1))
+            refuse_crowded(min(self._threads, len(cpuinfo.places(self._cpu.cpus))), left, os.environ)
         self._target = cpu_target(self._cpu.isa)
         return self.devices()[0]
 

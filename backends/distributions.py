@@ -20,3 +20,20 @@ BLIND_SPOTS = {
     "zeros": ("operands read in another layout", "results kept from other data", "a wrong scale", "terms left out"),
     "constant": ("operands read in another layout", "results kept from other data"),
 }
+
+
+def largest_product(distribution: str, *, integers: bool) -> float | None:
+    """What one term adds to a product of constant data; ``None`` where terms cancel or are all zero."""
+    if distribution != "constant":
+        return None
+    return float(INT8_MAX if integers else CONSTANT) ** 2
+
+
+def past_the_largest(distribution: str, k: int, term: float | None, largest: float, holder: str = "the output") -> str | None:
+    """Why no kernel can be right whose sums of ``k`` terms are above the ``largest`` number of what holds them; ``None`` where
+    they are not, and where terms cancel (``term`` is ``None``).
+    """
+    if term is None or k * term <= largest:
+        return None
+    adds_up = f"{distribution} data over k={k} adds up to {k * term:.4g}"
+    return f"{adds_up}, above the {largest:.4g} that {holder} holds; take a smaller k"

@@ -278,7 +278,7 @@ def _planned(
     if sets is None:
         cold_by = info.cold_by if info else "rotation"
         sets = rotating_sets(case.regime, asked.footprint, machine.llc_bytes, cold_by, measure.cold_margin)
-    needed = asked.footprint.total_bytes(sets, asked.emulated)
+    needed = asked.footprint.total_bytes(sets, asked.emulated, case.implementation)
     verdict, reason = None, ""
     if machine.memory_bytes is not None and needed > machine.memory_bytes:
         verdict = Outcome.OUT_OF_MEMORY

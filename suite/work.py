@@ -41,7 +41,8 @@ class Footprint:
 
     ``input_bytes`` and ``output_bytes`` are per input set; ``scratch_bytes`` is needed once, for data and reference;
     ``emulation_bytes`` once more on a device that has no unit for the format.  ``rearranged_bytes`` are per input set what a
-    library wants in another order than the check reads: launches touch one of the two.
+    library wants in another order than the check reads: launches touch one of the two.  ``returned_bytes`` are pairs of an
+    implementation and what it returns per input set in place of writing the output, which is there for the check all the same.
     """
 
     input_bytes: int
@@ -49,13 +50,14 @@ class Footprint:
     scratch_bytes: int
     emulation_bytes: int = 0
     rearranged_bytes: int = 0
+    returned_bytes: tuple[tuple[str, int], ...] = ()
 
     @property
     def set_bytes(self) -> int:
         """Bytes of one rotating input set, outputs included."""
         return self.input_bytes + self.output_bytes
 
-    def total_bytes(self, sets: int, emulated: bool = False) -> int:
-        """Bytes needed with ``sets`` rotating input sets."""
-        per_set = self.set_bytes + self.rearranged_bytes
+    def total_bytes(self, sets: int, emulated: bool = False, implementation: str = "") -> int:
+        """Bytes that an implementation needs with ``sets`` rotating input sets."""
+        per_set = self.set_bytes + self.rearranged_bytes + dict(self.returned_bytes).get(implementation, 0)
         return per_set * sets + self.scratch_bytes + (self.emulation_bytes if emulated else 0)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +12,13 @@ from backends.host.cgroup import ROOT, cpu_quota
 
 # Flags that decide vector width, matrix units and formats; the rest say nothing about speed.
 _ISA_PREFIXES = ("avx", "amx", "fma", "f16c", "sse4", "neon", "asimd", "sve", "sme", "i8mm", "bf16", "fphp", "vsx", "rvv")
+
+
+class Place(NamedTuple):
+    """A physical core, as the kernel names it."""
+
+    socket: str
+    core: str
 
 
 class Clock(NamedTuple):
@@ -49,14 +57,14 @@ def processors(root: Path = ROOT) -> Processors:
     first = records[0] if records else {}
     flags = first.get("flags", first.get("Features", "")).split()
     quota = cpu_quota(root)
-    places = {_place(root, cpu) for cpu in cpus}
+    taken = places(cpus, root)
     caches = _last_level_caches(root, cpus)
     return Processors(
         name=_name(first),
         machine=platform.machine(),
         cpus=cpus,
-        cores=min(len(places), max(1, int(quota))) if quota is not None else len(places),
-        sockets=len({place[0] for place in places}),
+        cores=min(len(taken), max(1, int(quota))) if quota is not None else len(taken),
+        sockets=len({each.socket for each in taken}),
         quota=quota,
         isa=tuple(sorted(flag for flag in flags if flag.startswith(_ISA_PREFIXES))),
         guest="hypervisor" in flags,
@@ -64,6 +72,20 @@ def processors(root: Path = ROOT) -> Processors:
         llc_instances=len(caches),
         max_clock=_max_clock(root, cpus, records),
     )
+
+
+def places(cpus: Iterable[int], root: Path = ROOT) -> set[Place]:
+    """The distinct physical cores of logical CPUs."""
+    return {_place(root, cpu) for cpu in cpus}
+
+
+def _place(root: Path, cpu: int) -> Place:
+    """A CPU that does not tell counts as a core of its own."""
+    topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+    try:
+        return Place((topology / "physical_package_id").read_text().strip(), (topology / "core_id").read_text().strip())
+    except OSError:
+        return Place("0", f"cpu{cpu}")
 
 
 def machine_uid(model: str, threads: int, root: Path = ROOT) -> str:
@@ -117,15 +139,6 @@ def _name(record: dict[str, str]) -> str:
         return record["model name"]
     part = [record[key] for key in ("CPU implementer", "CPU part") if key in record]
     return " ".join([platform.machine(), *part])
-
-
-def _place(root: Path, cpu: int) -> tuple[str, str]:
-    """Socket and core of one logical CPU; a CPU that does not tell counts as a core of its own."""
-    topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
-    try:
-        return (topology / "physical_package_id").read_text().strip(), (topology / "core_id").read_text().strip()
-    except OSError:
-        return "0", f"cpu{cpu}"
 
 
 def _last_level_caches(root: Path, cpus: tuple[int, ...]) -> dict[tuple[int, str], int]:

@@ -4,7 +4,6 @@ Read sums each row, copy writes y = s x, triad writes a = b + s c: with s an arg
 leave a multiplication by one out nor take the result for its input.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ ELEMENT_BYTES = 4
 TRIAD_SCALAR = 3.0
 
 
-class RowSums:
+class RowSums(Formula):
     """One sum a row (rows x 1)."""
 
     def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> NDArray[np.float64]:
@@ -38,11 +37,8 @@ class RowSums:
         sums = check.project(stored, np.ones(stored.shape[1]))
         return sums * float(vector[0])
 
-    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
-        return float(np.linalg.norm(np.asarray(operands[0].data).astype(np.float64))) / math.sqrt(rows)
 
-
-class Weighted:
+class Weighted(Formula):
     """The sum of the operands, each times its weight, element by element."""
 
     def __init__(self, *weights: float) -> None:
@@ -54,12 +50,6 @@ class Weighted:
 
     def project(self, operands: Sequence[Operand], vector: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._sum([check.project(np.asarray(each.data), vector) for each in operands])
-
-    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
-        parts = zip(self._weights, operands, strict=True)
-        return math.sqrt(
-            sum(weight**2 * float(np.mean(np.asarray(each.data).astype(np.float64) ** 2)) for weight, each in parts)
-        )
 
     def _sum(self, parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         return sum((weight * part for weight, part in zip(self._weights, parts, strict=True)), np.zeros_like(parts[0]))

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
-from backends.distributions import CONSTANT, INT8_MAX
+from backends.distributions import largest_product, past_the_largest
 from backends.jax import check
 from backends.jax.data import DISTRIBUTIONS, Operand
 from backends.jax.hlo import parse, product_types
@@ -104,10 +104,7 @@ def _range_reason(workload: Workload) -> str | None:
     output, k = FORMATS[workload.format].output, Sizes.of(workload).k
     integer = workload.format == "int8"
     largest = float(jnp.iinfo(output).max if integer else jnp.finfo(output).max)
-    total = k * float(INT8_MAX if integer else CONSTANT) ** 2
-    if workload.distribution != "constant" or total <= largest:
-        return None
-    return f"constant data over k={k} adds up to {total:.4g}, above the {largest:.4g} that the output holds"
+    return past_the_largest(workload.distribution, k, largest_product(workload.distribution, integers=integer), largest)
 
 
 def _epilogue_reason(workload: Workload) -> str | None:

@@ -5,7 +5,6 @@ rounded down to whole elements.  Arrays are matrices of rows x columns.  Read su
 y = x, triad writes a = b + 3 c.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -25,7 +24,7 @@ ELEMENT_BYTES = 4
 TRIAD_SCALAR = 3.0
 
 
-class RowSums:
+class RowSums(Formula):
     """One sum a row (rows x 1)."""
 
     def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> torch.Tensor:
@@ -35,11 +34,8 @@ class RowSums:
         x = operands[0].data
         return project(x, vector.new_ones(x.shape[1])) * vector[0]
 
-    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
-        return float(torch.linalg.vector_norm(operands[0].data, dtype=torch.float64)) / math.sqrt(rows)
 
-
-class Weighted:
+class Weighted(Formula):
     """The sum of the operands, each times its weight, element by element."""
 
     def __init__(self, *weights: float) -> None:
@@ -50,11 +46,6 @@ class Weighted:
 
     def project(self, operands: Sequence[Operand], vector: torch.Tensor) -> torch.Tensor:
         return self._sum([project(each.data, vector) for each in operands])
-
-    def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
-        parts = zip(self._weights, operands, strict=True)
-        squares = (weight**2 * each.data.to(torch.float64).square().mean() for weight, each in parts)
-        return math.sqrt(sum(float(each) for each in squares))
 
     def _sum(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
         total = parts[0] * self._weights[0]

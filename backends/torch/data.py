@@ -39,13 +39,6 @@ DISTRIBUTIONS: dict[str, Draw] = {
 }
 
 
-def largest_product(distribution: str, dtype: torch.dtype) -> float | None:
-    """What one term adds to a product of constant data; ``None`` where terms cancel or are all zero."""
-    if distribution != "constant":
-        return None
-    return float(INT8_MAX**2) if dtype == torch.int8 else CONSTANT**2
-
-
 @dataclass(frozen=True, slots=True)
 class Operand:
     """One input in its buffer: the stored numbers, and the float32 scale (0-d, same device) that fp8 numbers carry."""

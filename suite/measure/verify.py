@@ -108,11 +108,11 @@ def _expected_sizes(reference: Reference, columns: int) -> float | NDArray[np.fl
     """Root mean square of a sum of ``columns`` elements with random signs, from the elements of the tiles; or of each row, of
     those below the median the median: a row of nothing but rounding has no size to be judged by.
     """
-    least = math.sqrt(columns) * reference.expected_size
     if reference.row_norms is not None:
         norms = reference.row_norms
-        return np.maximum(norms, max(float(np.median(norms)), least)) if norms.size else 0.0
+        return np.maximum(norms, np.median(norms)) if norms.size else 0.0
     elements = _flat(reference.tiles)
+    least = math.sqrt(columns) * reference.expected_size
     return max(math.sqrt(columns * float(np.mean(elements**2))), least) if elements.size else 0.0
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -13,9 +14,13 @@ import torch
 from backends.torch import jobs
 from backends.torch.gemm import compiled
 from backends.torch.gemm.compiled import Program
+from backends.torch.gemm.epilogue import Finished, fuses
+from backends.torch.gemm.sizes import Sizes
+from backends.torch.kernel import InputSet
+from backends.torch.precision import NotInForce, Precision
 from backends.torch.target import cuda_target
 from suite.case import Case
-from suite.jobs.gemm import IMPLEMENTATIONS
+from suite.jobs.gemm import EPILOGUES, IMPLEMENTATIONS, GemmJob
 from tests.backends.cases import any_cpu, fresh_verdict, run_all, verdict
 from tests.backends.epilogue_cases import ACTIVATIONS, finished_case, other
 
@@ -98,7 +103,11 @@ def test_the_description_says_what_was_chosen_and_what_it_took(kernels: Mapping[
     assert any(call.startswith("cpp_fused") for call in described["compiled_calls"])
     assert described["compile_s"] > 0
     assert described["epilogue"] == "separate launches"
-    assert described["passing_bytes"] % (64 * 40 * 2) == 0
+    calls = described["compiled_calls"]
+    assert len(calls) > 1
+    # The product between two calls; before it the bias, where addmm is given a copy of it.
+    assert described["passing_bytes"] == (len(calls) - 1 + ("extern_kernels.addmm" in calls)) * 64 * 40 * 2
+    assert described["results"] == "in a new matrix for each launch: what allocating it takes is in the time"
     plain = kernels["none"].describe()
     assert plain["compiled_calls"] == ["extern_kernels.mm"]
     assert not {"epilogue", "passing_bytes"} & plain.keys()
@@ -113,6 +122,35 @@ def test_results_are_looked_for_where_the_latest_launch_left_them(kernels: Mappi
 
 
 @NEEDS_COMPILER
+def test_room_is_planned_for_what_is_kept(kernels: Mapping[str, compiled.CompiledKernel]) -> None:
+    for name, kernel in kernels.items():
+        run_all(kernel)
+        kept = sum(each.nbytes for each in kernel._returned.values())
+        footprint = GemmJob().footprint(CASES[name].workload)
+        held = kernel.sets * kernel.set_bytes + kept + footprint.scratch_bytes
+        assert footprint.total_bytes(kernel.sets, implementation="compiled") == held
+
+
+def test_what_a_launch_returned_is_gone_before_the_next_of_its_set() -> None:
+    """Two would be held at once."""
+    alive: list[weakref.ref[torch.Tensor]] = []
+
+    def launch() -> torch.Tensor:
+        assert not [each for each in alive if each() is not None]
+        made = torch.ones(2, 3)
+        alive.append(weakref.ref(made))
+        return made
+
+    parts = Finished("nt", EPILOGUES["none"]), "normal", "native", Precision(), {}
+    kernel = compiled.CompiledKernel([InputSet((), torch.empty(2, 3), launch)], *parts)
+    run_all(kernel)
+    run_all(kernel)
+    kernel.hand_over([0])
+    assert len(alive) == 2
+    assert kernel.input_sets[0].output.eq(1).all()
+
+
+@NEEDS_COMPILER
 def test_wrong_launches_are_caught(kernels: Mapping[str, compiled.CompiledKernel]) -> None:
     kernel, case = kernels["bias_gelu_tanh"], CASES["bias_gelu_tanh"]
     assert fresh_verdict(other(lambda each: each, ACTIVATIONS["gelu_tanh"])(kernel), case, seed=7).passed
@@ -123,7 +161,7 @@ def test_wrong_launches_are_caught(kernels: Mapping[str, compiled.CompiledKernel
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        (finished_case("int8", "none", 32, 32, 32, "compiled"), "takes fp32, tf32, bf16, fp16, not int8"),
+        (finished_case("int8", "none", 32, 32, 32, "compiled"), "takes fp32, tf32, bf16, fp16, not int8; take the library"),
         (finished_case("fp64", "none", 32, 32, 32, "compiled"), "not fp64"),
         (finished_case("fp16", "none", 32, 32, 32, "compiled", switches={"fp16_accumulation": True}), "no fp16_accumulation: "),
         (finished_case("fp8_e4m3", "bias", 32, 32, 32, "compiled"), "not for fp8_e4m3"),
@@ -132,6 +170,22 @@ def test_wrong_launches_are_caught(kernels: Mapping[str, compiled.CompiledKernel
 def test_refusals_say_why(case: Case, words: str) -> None:
     for target in (any_cpu(), HOPPER):
         assert words in (jobs.reason(case, target) or "")
+
+
+@pytest.mark.parametrize("name", ["TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE"])
+def test_an_environment_that_keeps_torch_from_compiling_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr("backends.triton.works.why_not", lambda: "")
+    monkeypatch.setenv(name, "1")
+    for target in (any_cpu(), HOPPER):
+        assert jobs.reason(CASES["none"], target) == f"{name}=1 keeps torch from compiling; unset it"
+    monkeypatch.setenv(name, "0")
+    assert jobs.reason(CASES["none"], HOPPER) is None
+
+
+def test_what_nobody_compiled_is_not_made_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+    with pytest.raises(NotInForce, match="compiled nothing; unset TORCHDYNAMO_DISABLE and TORCH_COMPILE_DISABLE, or take"):
+        jobs.prepare(CASES["none"], any_cpu(), 1, seed=3)
 
 
 def test_a_cpu_without_a_compiler_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -168,31 +222,82 @@ class Runner:
 """
 
 
+ADDMM, EXPANDED = "extern_kernels.addmm(arg2_1, arg0_1, out=buf0)", "extern_kernels.addmm(reinterpret_tensor(arg2_1), arg0_1)"
+ROW_OF_EXPANDED = "extern_kernels.bias_addmm(reinterpret_tensor(arg0_1, (64, 48)), a, b)"
+WITH_ACTIVATION = "buf1 = torch.ops.aten._addmm_activation.default(arg0_1)"
+
+
+def write_program(folder: Path, *calls: str, name: str = "program.py") -> Path:
+    path = folder / "aa" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(WRAPPER.format(calls="\n".join(f"            {call}" for call in calls)))
+    return path
+
+
 @pytest.mark.parametrize(
-    ("calls", "kind", "expected"),
+    ("calls", "fuses_bias", "names", "passes"),
     [
-        (["triton_tem_fused_addmm_relu_0.run(arg0_1, arg1_1, 1, 1, stream=s)"], "cuda", ("triton_tem_fused_addmm_relu_0", 0)),
-        (["extern_kernels.bias_addmm(reinterpret_tensor(arg0_1, (64, 48)), a, b)"], "cuda", ("extern_kernels.bias_addmm", 0)),
-        (["extern_kernels.addmm(arg2_1, arg0_1, arg1_1, out=buf0)"], "cuda", ("extern_kernels.addmm", 0)),
-        (["extern_kernels.addmm(reinterpret_tensor(arg2_1), arg0_1, out=buf0)"], "cuda", ("extern_kernels.addmm", 1)),
-        (["extern_kernels.addmm(arg2_1, arg0_1, arg1_1, out=buf0)"], "cpu", ("extern_kernels.addmm", 1)),
-        (["buf1 = torch.ops.aten._addmm_activation.default(arg0_1)"], "cuda", ("torch.ops.aten._addmm_activation.default", 0)),
+        (["triton_tem_fused_addmm_relu_0.run(arg0_1, arg1_1, 1, stream=s)"], True, ["triton_tem_fused_addmm_relu_0"], 0),
+        (["triton_tem_fused_addmm_relu_0.run(arg0_1, arg1_1, 1, stream=s)"], False, ["triton_tem_fused_addmm_relu_0"], 0),
+        ([ROW_OF_EXPANDED], True, ["extern_kernels.bias_addmm"], 0),
+        ([ROW_OF_EXPANDED], False, ["extern_kernels.bias_addmm"], 1),
+        ([ADDMM], True, ["extern_kernels.addmm"], 0),
+        ([ADDMM], False, ["extern_kernels.addmm"], 1),
+        ([EXPANDED], True, ["extern_kernels.addmm"], 1),
+        ([EXPANDED], False, ["extern_kernels.addmm"], 1),
+        ([WITH_ACTIVATION], True, ["torch.ops.aten._addmm_activation.default"], 0),
+        ([WITH_ACTIVATION], False, ["torch.ops.aten._addmm_activation.default"], 2),
         (
             ["extern_kernels.mm(arg0_1, arg1_1, out=buf0)", "triton_poi_fused_silu_0.run(buf1, 5, stream=stream0)"],
-            "cuda",
-            ("extern_kernels.mm", "triton_poi_fused_silu_0", 1),
+            True,
+            ["extern_kernels.mm", "triton_poi_fused_silu_0"],
+            1,
         ),
     ],
 )
 def test_the_program_that_was_written_tells_its_calls(
-    tmp_path: Path, calls: list[str], kind: str, expected: tuple[object]
+    tmp_path: Path, calls: list[str], fuses_bias: bool, names: list[str], passes: int
 ) -> None:
-    (tmp_path / "aa").mkdir()
-    (tmp_path / "aa" / "kernel.py").write_text("def triton_tem_fused_addmm_relu_0(arg_A):\n    pass\n")
-    (tmp_path / "aa" / "program.py").write_text(WRAPPER.format(calls="\n".join(f"            {call}" for call in calls)))
-    *names, passes = expected
-    assert compiled._written(tmp_path, kind) == Program(tuple(map(str, names)), int(str(passes)))
+    program = write_program(tmp_path, *calls)
+    (program.parent / "kernel.py").write_text("def triton_tem_fused_addmm_relu_0(arg_A):\n    pass\n")
+    assert compiled._written(tmp_path, fuses_bias) == Program(tuple(names), passes)
+
+
+@pytest.mark.parametrize("newest", ["a.py", "b.py"])
+def test_the_program_that_was_written_last_is_read(tmp_path: Path, newest: str) -> None:
+    for name in ("a.py", "b.py"):
+        path = write_program(tmp_path, f"extern_kernels.{name[0]}(arg0_1)", name=name)
+        os.utime(path, ns=(0, 2_000 if name == newest else 1_000))
+    assert compiled._written(tmp_path, True).calls == (f"extern_kernels.{newest[0]}",)
+
+
+@pytest.mark.parametrize(
+    ("shape", "variables", "told"),
+    [
+        ((64, 64, 64), {}, "fused"),
+        ((1, 64, 64), {}, "separate launches"),
+        ((64, 1, 64), {}, "separate launches"),
+        ((64, 64, 1), {}, "separate launches"),
+        ((64, 64, 64), {"DISABLE_ADDMM_CUDA_LT": "1"}, "separate launches"),
+    ],
+)
+def test_a_bias_that_aten_copies_is_not_said_to_be_fused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shape: tuple[int, int, int], variables: dict[str, str], told: str
+) -> None:
+    """What stands in the compiled program is the same call."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    write_program(tmp_path, ADDMM)
+    program = compiled._written(tmp_path, fuses(Sizes(*shape, "nt"), HOPPER))
+    facts = compiled.facts(compiled.Built(torch.addmm, program, 1.0), "cuda", EPILOGUES["bias"])
+    assert facts["epilogue"] == told
 
 
 def test_a_program_that_cannot_be_read_claims_nothing(tmp_path: Path) -> None:
-    assert compiled._written(tmp_path, "cuda") == Program()
+    (tmp_path / "wrapper.py").write_text("cpp_wrapper_src = 'void inductor_entry_impl()'\n")
+    assert compiled._written(tmp_path, True) == Program()
+
+
+def test_where_nothing_was_written_nothing_was_compiled(tmp_path: Path) -> None:
+    with pytest.raises(NotInForce, match=r"torch\.compile compiled nothing"):
+        compiled._written(tmp_path, True)

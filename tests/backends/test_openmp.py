@@ -7,15 +7,17 @@ import threading
 from pathlib import Path
 
 import pytest
+import torch
 
+from backends.cpu import CpuBackend
 from backends.host import cpuinfo
-from backends.host.openmp import BINDING, processors_at_work, refuse_crowded
+from backends.host.openmp import BINDING, cores_at_work, refuse_crowded
 from suite.environment import VARIABLES
 from suite.errors import UsageError
 
 PROCESSORS = sorted(cpuinfo.processors().cpus)
 SELECT = "from backends.cpu import CpuBackend; CpuBackend({'threads': %d}).select(0); print('selected')"
-needs_two = pytest.mark.skipif(len(PROCESSORS) < 2, reason="one processor has nothing to share")
+needs_two = pytest.mark.skipif(len(cpuinfo.places(PROCESSORS)) < 2, reason="one core has nothing to share")
 
 
 def selected(threads: int, **variables: str) -> str:
@@ -44,7 +46,7 @@ def selected(threads: int, **variables: str) -> str:
 def test_threads_that_are_bound_to_one_processor_are_refused(name: str, value: str) -> None:
     told = selected(2, **{name: value})
     assert told.startswith("suite.errors.UsageError: ")
-    assert f"with {name}={value} OpenMP leaves 1 processor to the 2 threads" in told
+    assert f"with {name}={value} OpenMP leaves 1 core to the 2 threads" in told
     assert told.endswith("backends.cpu.options.threads=1")
     assert selected(1, **{name: value}) == "selected"
 
@@ -80,11 +82,50 @@ def test_only_this_thread_and_those_that_were_started_are_looked_at() -> None:
         started[0].start()
 
     try:
-        assert processors_at_work(start) == 1
+        assert cores_at_work(start) == 1
     finally:
         os.sched_setaffinity(0, all_of_them)
         stop.set()
         started[0].join()
+
+
+def described(root: Path, cores: dict[int, tuple[int, int]]) -> Path:
+    """A machine whose logical CPUs lie in these sockets and cores."""
+    for cpu, (socket, core) in cores.items():
+        topology = root / f"sys/devices/system/cpu/cpu{cpu}/topology"
+        topology.mkdir(parents=True)
+        (topology / "physical_package_id").write_text(f"{socket}\n")
+        (topology / "core_id").write_text(f"{core}\n")
+    return root
+
+
+@pytest.mark.parametrize(("second", "cores"), [((0, 0), 1), ((0, 1), 2), ((1, 0), 2)])
+@pytest.mark.skipif(len(PROCESSORS) < 2, reason="one processor has no sibling")
+def test_siblings_of_one_core_are_one_core(tmp_path: Path, second: tuple[int, int], cores: int) -> None:
+    all_of_them = os.sched_getaffinity(0)
+    root = described(tmp_path, {PROCESSORS[0]: (0, 0), PROCESSORS[1]: second})
+    stop = threading.Event()
+    started = threading.Thread(target=stop.wait)
+    os.sched_setaffinity(0, set(PROCESSORS[:2]))
+    try:
+        assert cores_at_work(started.start, root) == cores
+    finally:
+        os.sched_setaffinity(0, all_of_them)
+        stop.set()
+        started.join()
+
+
+@pytest.mark.skipif(len(PROCESSORS) < 2, reason="one processor has no sibling")
+@pytest.mark.parametrize("at_work", [1, None])
+def test_a_thread_for_each_sibling_is_the_users_own_choice(monkeypatch: pytest.MonkeyPatch, at_work: int | None) -> None:
+    """Of a machine whose CPUs are all of one core: nothing bound its threads to it."""
+    monkeypatch.setattr(cpuinfo, "places", lambda *given: {cpuinfo.Place("0", "0")})
+    monkeypatch.setattr("backends.cpu.cores_at_work", lambda work: at_work)
+    before = torch.get_num_threads()
+    try:
+        assert CpuBackend({"threads": 2}).select(0)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_a_system_that_does_not_say_refuses_nothing() -> None:
@@ -94,11 +135,9 @@ def test_a_system_that_does_not_say_refuses_nothing() -> None:
 
 def test_every_variable_that_is_set_is_named() -> None:
     variables = {"OMP_PLACES": "{0:2}", "OMP_PROC_BIND": "close", "PATH": "/bin"}
-    with pytest.raises(
-        UsageError, match=r"^with OMP_PLACES=\{0:2\} and OMP_PROC_BIND=close OpenMP leaves 2 processors to the 8"
-    ):
+    with pytest.raises(UsageError, match=r"^with OMP_PLACES=\{0:2\} and OMP_PROC_BIND=close OpenMP leaves 2 cores to the 8"):
         refuse_crowded(8, 2, variables)
-    with pytest.raises(UsageError, match=r"^OpenMP leaves 1 processor to the 8 .* let more be used, or set .*threads=1$"):
+    with pytest.raises(UsageError, match=r"^OpenMP leaves 1 core to the 8 .* let more be used, or set .*threads=1$"):
         refuse_crowded(8, 1, {})
 
 

@@ -11,8 +11,7 @@ from backends.torch.kernel import TorchKernel
 from suite.backend import FEW_ELEMENTS
 from suite.case import Case
 from suite.measure.verify import probe
-from tests.backends.cases import any_cpu, calibration_case, fresh_verdict, gemm_case
-from tests.backends.epilogue_cases import finished_case
+from tests.backends.cases import any_cpu, fresh_verdict, gemm_case
 from tests.backends.planted_bugs import BUGS, Bug
 
 ROW_SCALES = {"scaling": "row"}
@@ -48,12 +47,6 @@ def test_sound_products_of_few_elements_never_fail(format_name: str, semantics: 
     assert failures(gemm_case(format_name, m, n, k, semantics=semantics)) == []
 
 
-@pytest.mark.parametrize("epilogue", ["bias", "bias_relu", "bias_gelu_tanh", "silu"])
-@pytest.mark.parametrize("format_name", ["fp32", "bf16"])
-def test_what_follows_a_product_of_one_element_does_not_fail_it(format_name: str, epilogue: str) -> None:
-    assert failures(finished_case(format_name, epilogue, 1, 1, 33)) == []
-
-
 @pytest.mark.parametrize(
     ("m", "n", "k"),
     [(1, 1, 16), *(pytest.param(*sizes, marks=pytest.mark.thorough) for sizes in [(1, 1, 1024), (1, 2, 100)]), (3, 3, 100)],
@@ -63,13 +56,13 @@ def test_what_follows_a_product_of_one_element_does_not_fail_it(format_name: str
 def test_each_bug_is_caught_by_the_looks_of_one_run(
     bug: Bug, format_name: str, semantics: dict[str, Any], m: int, n: int, k: int
 ) -> None:
-    """A single look may meet an element that is near 0, of which a tenth is nothing; a run looks before timing and after."""
+    """One look may meet an element near 0, of which a tenth is nothing; a run looks at two data, before and after."""
     if bug.name == "wrong transpose" and n == 1:
         pytest.skip("one column is stored alike in both orders")
     case = gemm_case(format_name, m, n, k, semantics=semantics)
     kernel = bug.wrap(prepared(case))
     fresh_verdict(kernel, case, 10)  # a stale output has its first result from here
-    assert not all(fresh_verdict(kernel, case, seed).passed for seed in (11, 12, 13))
+    assert not all(fresh_verdict(kernel, case, seed).passed for seed in (11, 12))
 
 
 @pytest.mark.parametrize(("m", "n"), [(8, 8), (1, 64), (64, 1), (1, 4096), (96, 80)])
@@ -103,24 +96,3 @@ def test_the_expected_size_is_that_over_all_signs(format_name: str, layout: str)
     expected = kernel.formula.expected_size(operands, 2, 3)
     assert expected == pytest.approx(float(drawn.square().mean().sqrt()), rel=0.05)
     assert kernel.reference(probe((2, 3), 0, 4, 1)).expected_size == expected
-
-
-def test_a_sum_of_millions_that_cancel_is_not_judged_by_what_is_left() -> None:
-    """Read has one sum a row, of few rows where the working set is small."""
-    case = calibration_case("read", 1 << 14)
-    kernel = prepared(case)
-    (x,) = kernel.input_sets[0].operands
-    halves = x.data.view(2, -1)
-    halves[1] = -halves[0]
-    x.data[0, 0] += 1e-6
-    probes = probe(kernel.output_shape, 0, 4, 1)
-    reference = kernel.reference(probes)
-    assert abs(float(reference.tiles[0][0, 0])) < 1e-5
-    assert reference.expected_size == pytest.approx(float(x.data.norm()), rel=1e-4)
-
-
-def test_elements_of_a_triad_are_expected_to_be_what_their_terms_are() -> None:
-    kernel = prepared(calibration_case("triad", 12 * 5))
-    b, c = (each.data.to(torch.float64) for each in kernel.input_sets[0].operands)
-    expected = kernel.reference(probe(kernel.output_shape, 0, 4, 1)).expected_size
-    assert expected == pytest.approx(math.hypot(float(b.norm()), 3 * float(c.norm())) / math.sqrt(5))

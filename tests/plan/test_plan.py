@@ -153,6 +153,14 @@ def test_emulating_a_format_takes_its_wide_copies():
     assert emulated.memory_bytes - native.memory_bytes == 2 * 2 * 2048 * 2048
 
 
+def test_a_compiled_case_is_planned_with_what_its_launches_return():
+    implementations = ["library", "compiled"]
+    cases = gemm(plan(config(formats=["bf16"], shapes=["512x1024x256"], implementations=implementations), [slot(H200)]))
+    library, compiled = (next(c for c in cases if c.case.implementation == name) for name in implementations)
+    assert library.sets == compiled.sets > 1
+    assert compiled.memory_bytes - library.memory_bytes == compiled.sets * 512 * 1024 * 2
+
+
 def test_oversize_can_be_recorded_instead():
     cases = gemm(plan(config(formats=["bf16"], shapes=["300000", "512"], oversize="record"), [slot(H200)]))
     verdicts = {c.case.workload.param("m"): c.verdict for c in cases}

@@ -125,6 +125,9 @@ def test_only_listed_variables_are_kept() -> None:
     assert set(system_facts(variables=variables)["variables"]) == {"CUDA_VISIBLE_DEVICES", "NCCL_ALGO"}
     assert {"MKL_CBWR", "GOMP_CPU_AFFINITY", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_HW_SUBSET"} <= set(VARIABLES)
     assert {"MKL_THREADING_LAYER", "MKL_DOMAIN_NUM_THREADS", "LD_PRELOAD", "GLIBC_TUNABLES"} <= set(VARIABLES)
+    assert {"TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE", "DISABLE_ADDMM_CUDA_LT", "CXX"} <= set(VARIABLES)
+    of_inductor = ("MAX_AUTOTUNE", "MAX_AUTOTUNE_GEMM_BACKENDS", "FREEZING", "CPP_WRAPPER")
+    assert {f"TORCHINDUCTOR_{name}" for name in of_inductor} <= set(VARIABLES)
     assert len(set(VARIABLES)) == len(VARIABLES)
     assert not {"NCCL_COMM_ID", "NCCL_HOSTID", "PATH", "HOME", "USER", "HOSTNAME"} & set(VARIABLES)
 

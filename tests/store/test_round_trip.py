@@ -40,7 +40,7 @@ sample_sets = st.builds(
     durations_ns=st.lists(counts, max_size=50).map(tuple),
     launches=counts,
     method=words,
-    resolution_s=finite,
+    resolution_s=durations,
     count=counts,
     sum_ns=counts,
     min_ns=counts,

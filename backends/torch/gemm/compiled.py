@@ -22,20 +22,25 @@ from typing import Any, NamedTuple
 import torch
 
 from backends.torch.data import Operand
-from backends.torch.gemm.epilogue import ACTIVATIONS, FUSED, SEPARATE
-from backends.torch.gemm.sizes import a_view, b_view
+from backends.torch.gemm.epilogue import ACTIVATIONS, fuses, told_of
+from backends.torch.gemm.sizes import Sizes, a_view, b_view
 from backends.torch.kernel import InputSet, TorchKernel
-from backends.torch.precision import Precision, enforce
+from backends.torch.precision import NotInForce, Precision, enforce
 from backends.torch.target import Target
 from suite.backend import Observed, Probe
 from suite.jobs.gemm import IMPLEMENTATIONS
 from suite.jobs.gemm.epilogue import Epilogue
 
 MODES = {"cuda": "max-autotune-no-cudagraphs", "cpu": "default"}
+RESULTS = {
+    "cuda": "in buffers of the compiled program's own",
+    "cpu": "in a new matrix for each launch: what allocating it takes is in the time",
+}
 NOT_TAKEN = {
     "emulation": "cuBLAS emulates, through calls of its own; take the library",
     "fp16_accumulation": "the compiler's own kernels sum fp16 in fp32; take the library",
 }
+KEEPING_FROM_IT = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")  # when they are 1
 FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
 # No pool of processes that outlives a compilation; no headers compiled for later ones, which have a folder of their own.
 LEAVING_NOTHING = {"compile_threads": 1, "cpp_cache_precompile_headers": False}
@@ -44,6 +49,8 @@ CALLS = re.compile(
     r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.[\w.]+|(?:cpp|triton)_\w+?)(?:\.run)?\((\w+)", re.MULTILINE
 )
 ADDMM, EXPANDED = "extern_kernels.addmm", "reinterpret_tensor"
+# Passes of the product within a call that ATen does not hand to cuBLASLt: onto a copy of the bias, and to an activation.
+PASSES_WITHIN = {ADDMM: 1, "extern_kernels.bias_addmm": 1, "torch.ops.aten._addmm_activation.default": 2}
 
 Compiled = Callable[..., torch.Tensor]
 
@@ -71,10 +78,13 @@ def refuses(format_name: str, switches: Mapping[str, Any], target: Target) -> st
     """Why nothing is compiled for this device; ``None`` where it is."""
     taken = IMPLEMENTATIONS["compiled"]
     if format_name not in taken:
-        return f"implementation compiled takes {', '.join(taken)}, not {format_name}"
+        return f"implementation compiled takes {', '.join(taken)}, not {format_name}; take the library"
     told = next((f"{name}: {why}" for name, why in NOT_TAKEN.items() if switches.get(name)), None)
     if told is not None:
         return f"implementation compiled takes no {told}"
+    off = next((name for name in KEEPING_FROM_IT if os.environ.get(name) == "1"), None)
+    if off is not None:
+        return f"{off}=1 keeps torch from compiling; unset it"
     if target.kind == "cuda":
         from backends.triton.works import why_not
 
@@ -126,6 +136,7 @@ class CompiledKernel(TorchKernel):
         self._returned.clear()
 
     def _keep(self, index: int, launch: Callable[[], torch.Tensor]) -> None:
+        self._returned.pop(index, None)  # its memory is free for the next
         self._returned[index] = launch()
 
 
@@ -135,32 +146,32 @@ def bind(function: Compiled, layout: str, operands: Sequence[Operand]) -> Callab
     return partial(function, a_view(a, layout), b_view(b, layout), *bias)
 
 
-def build(epilogue: Epilogue, layout: str, operands: Sequence[Operand], precision: Precision, kind: str) -> Built:
+def build(epilogue: Epilogue, sizes: Sizes, operands: Sequence[Operand], precision: Precision, target: Target) -> Built:
     """Compile for operands like these, and launch once: what the compiler tries, it tries then.
 
-    Raises the compiler's own errors.
+    Raises the compiler's own errors, and ``NotInForce`` where it wrote nothing.
     """
     enforce(precision)
     began_s = time.perf_counter()
     with _folder() as folder:
-        function = torch.compile(_own_code(epilogue), fullgraph=True, dynamic=False, options=_options(kind))
+        function = torch.compile(_own_code(epilogue), fullgraph=True, dynamic=False, options=_options(target.kind))
         with torch.no_grad(), warnings.catch_warnings():
             # Advice to turn tf32 on; the case says whether it is.
             warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
-            bind(function, layout, operands)()
-        if kind == "cuda":
+            bind(function, sizes.layout, operands)()
+        if target.kind == "cuda":
             torch.cuda.synchronize()
-        program = _written(folder, kind)
+        program = _written(folder, fuses(sizes, target))
     return Built(function, program, time.perf_counter() - began_s)
 
 
 def facts(built: Built, kind: str, epilogue: Epilogue) -> dict[str, Any]:
     """For the description; on a GPU most of ``tuning_s`` goes into trying kernels, the library's among them."""
-    told = {"epilogue": SEPARATE if built.program.passes else FUSED} if epilogue.steps and built.program.calls else {}
+    told = {"epilogue": told_of(built.program.passes)} if epilogue.steps and built.program.calls else {}
     return {
         "call": f"torch.compile, mode {MODES[kind]}",
         "library": f"TorchInductor of torch {torch.__version__}",
-        "results": "in buffers of the compiled program's own",
+        "results": RESULTS[kind],
         "compiled_calls": list(built.program.calls),
         "compiler_cache": "a folder of this case's own, removed once it was compiled",
         "compile_s": built.seconds,
@@ -209,12 +220,26 @@ def _folder() -> Iterator[Path]:
                     os.environ[name] = value
 
 
-def _written(folder: Path, kind: str) -> Program:
-    """Read the program that the compiler wrote; on a CPU addmm always copies the bias, on a GPU where it is not a vector."""
-    for path in sorted(folder.rglob("*.py")):
+def _written(folder: Path, fuses_bias: bool) -> Program:
+    """Read the program that the compiler wrote last; ``fuses_bias``: ATen hands a bias of one row to cuBLASLt.
+
+    Raises ``NotInForce`` where there is none at all: what was launched is then what nobody compiled.
+    """
+    programs = sorted(folder.rglob("*.py"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    if not programs:
+        names = " and ".join(KEEPING_FROM_IT)
+        raise NotInForce(f"torch.compile compiled nothing; unset {names}, or take the library")
+    for path in programs:
         _, _, body = path.read_text(encoding="utf-8").partition("def call(")
         found = CALLS.findall(body.partition("return (")[0])
         if found:
-            copied = sum(name == ADDMM and (kind == "cpu" or first == EXPANDED) for name, first in found)
-            return Program(tuple(name for name, _ in found), len(found) - 1 + copied)
+            within = sum(_passes_within(name, first, fuses_bias) for name, first in found)
+            return Program(tuple(name for name, _ in found), len(found) - 1 + within)
     return Program()
+
+
+def _passes_within(name: str, first_argument: str, fuses_bias: bool) -> int:
+    """addmm copies any bias that is expanded to a matrix; ``bias_addmm`` takes a row of it."""
+    if not fuses_bias:
+        return PASSES_WITHIN.get(name, 0)
+    return int(name == ADDMM and first_argument == EXPANDED)

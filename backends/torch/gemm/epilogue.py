@@ -55,14 +55,14 @@ class Weights(Operand):
 
     k: int
 
-    def factor(self, distribution: str) -> float:
-        """The power of two that numbers are drawn times: terms of a constant add up, others cancel."""
-        size = self.k if distribution == "constant" else math.sqrt(self.k)
-        return 2.0 ** -round(math.log2(size))
-
     def refill(self, distribution: str, seed: int) -> None:
         Operand.refill(self, distribution, seed)
-        self.data.mul_(self.factor(distribution))
+        self.data.mul_(weight_factor(self.k, distribution))
+
+
+def weight_factor(k: int, distribution: str) -> float:
+    """The power of two that numbers are drawn times: terms of a constant add up, others cancel."""
+    return 2.0 ** -round(math.log2(k if distribution == "constant" else math.sqrt(k)))
 
 
 class Finished:
@@ -115,29 +115,31 @@ def _bias_of(operands: Sequence[Operand]) -> torch.Tensor:
 
 
 class Bound(NamedTuple):
-    """How the library computes a product with an epilogue, and how many times it writes the product to read it again."""
+    """How the library computes a product with an epilogue, and how many times it writes the product to read it again: never
+    where one launch computes all of it.
+    """
 
     call: str
-    told: str
     passes: int
     bind: Callable[[Sequence[Operand], torch.Tensor], Launch]
 
-    @property
-    def is_fused(self) -> bool:
-        return self.told == FUSED
+
+def told_of(passes: int) -> str:
+    """What a description says of an epilogue by how often the product passes through memory."""
+    return SEPARATE if passes else FUSED
 
 
 def by_library(epilogue: Epilogue, sizes: Sizes, target: Target) -> Bound:
-    """``told`` is ``fused`` where one launch computes all of it.  Launches allocate nothing."""
-    if not (epilogue.bias and _fuses(sizes, target)):
+    """Launches allocate nothing."""
+    if not (epilogue.bias and fuses(sizes, target)):
         return _separate(epilogue, sizes.layout)
     if not epilogue.activation:
-        return Bound("torch.addmm", FUSED, 0, partial(_addmm, sizes.layout))
+        return Bound("torch.addmm", 0, partial(_addmm, sizes.layout))
     gelu = epilogue.activation == "gelu_tanh"
-    return Bound("torch._addmm_activation", FUSED, 0, partial(_addmm_activation, sizes.layout, gelu))
+    return Bound("torch._addmm_activation", 0, partial(_addmm_activation, sizes.layout, gelu))
 
 
-def _fuses(sizes: Sizes, target: Target) -> bool:
+def fuses(sizes: Sizes, target: Target) -> bool:
     """When torch hands bias and activation to cuBLASLt: by ``isInputCompliesAddmmCudaLt`` in ATen's ``cuda/Blas.cpp``.
 
     Elsewhere the same calls copy the bias into the output first, and activations follow as launches of their own; on a CPU
@@ -174,4 +176,4 @@ def _separate(epilogue: Epilogue, layout: str) -> Bound:
         return launch
 
     names = ["torch.mm", *(["add_"] if epilogue.bias else []), *([epilogue.activation] if epilogue.activation else [])]
-    return Bound(", then ".join(names), SEPARATE, epilogue.steps, bind)
+    return Bound(", then ".join(names), epilogue.steps, bind)

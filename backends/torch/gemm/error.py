@@ -7,7 +7,7 @@ import torch
 
 from backends.seeds import mixed_seed
 from backends.torch.data import Drawn, Operand
-from backends.torch.gemm.epilogue import Weights
+from backends.torch.gemm.epilogue import Weights, weight_factor
 from backends.torch.gemm.operands import QuantisedOperand
 from backends.torch.gemm.product import rows_of
 from backends.torch.gemm.sizes import Sizes
@@ -82,6 +82,10 @@ def _sides(operands: Sequence[Operand], sizes: Sizes, distribution: str, seed: i
         for index, (operand, shape) in enumerate(zip(operands, shapes, strict=True))
     ]
     return [
-        Side(operand, numbers, transposed, rows, operand.factor(distribution) if isinstance(operand, Weights) else 1.0)
+        Side(operand, numbers, transposed, rows, _factor(operand, distribution))
         for operand, numbers, transposed, rows in zip(operands, drawn, turned, (sizes.m, sizes.n), strict=True)
     ]
+
+
+def _factor(operand: Operand, distribution: str) -> float:
+    return weight_factor(operand.k, distribution) if isinstance(operand, Weights) else 1.0

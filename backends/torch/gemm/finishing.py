@@ -7,7 +7,7 @@ import torch
 
 from backends.torch.data import Operand
 from backends.torch.gemm import compiled
-from backends.torch.gemm.epilogue import Finished, Weights, blind_spots, by_library
+from backends.torch.gemm.epilogue import Finished, Weights, blind_spots, by_library, told_of
 from backends.torch.gemm.library import way_of
 from backends.torch.gemm.sizes import Sizes
 from backends.torch.kernel import InputSet, TorchKernel
@@ -51,14 +51,15 @@ def make(case: Case, target: Target, buffers: Sequence[Buffers], described: Mapp
     unseen = [*described["check_cannot_see"], *blind_spots(epilogue, workload.distribution)]
     common = {**described, "emulation": target.emulated.get(workload.format, ""), "check_cannot_see": unseen}
     if case.implementation == "compiled":
-        built = compiled.build(epilogue, sizes.layout, buffers[0].operands, precision, target.kind)
+        built = compiled.build(epilogue, sizes, buffers[0].operands, precision, target)
         sets = [InputSet(*each, compiled.bind(built.function, sizes.layout, each.operands)) for each in buffers]
         told = {**common, **compiled.facts(built, target.kind, epilogue), **_passing(built.program.passes, buffers[0].output)}
         return compiled.CompiledKernel(sets, formula, workload.distribution, execution, precision, told)
     way = by_library(epilogue, sizes, target)
     sets = [InputSet(*each, way.bind(*each)) for each in buffers]
-    library = "cuBLASLt" if way.is_fused else way_of(workload, target).library
-    told = {**common, "call": way.call, "library": library, "epilogue": way.told, **_passing(way.passes, buffers[0].output)}
+    library = way_of(workload, target).library if way.passes else "cuBLASLt"
+    of_way = {"call": way.call, "library": library, "epilogue": told_of(way.passes)}
+    told = {**common, **of_way, **_passing(way.passes, buffers[0].output)}
     return TorchKernel(sets, formula, workload.distribution, execution, precision, told)
 
 

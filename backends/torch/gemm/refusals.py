@@ -4,20 +4,22 @@ from typing import Any
 
 import torch
 
-from backends.torch.data import DISTRIBUTIONS, largest_product
+from backends.distributions import CONSTANT, largest_product, past_the_largest
+from backends.torch.data import DISTRIBUTIONS
 from backends.torch.emulated import MODES, library_reason
 from backends.torch.gemm import compiled
+from backends.torch.gemm.epilogue import weight_factor
 from backends.torch.gemm.library import way_of
 from backends.torch.gemm.operands import misfit
 from backends.torch.gemm.sizes import LAYOUTS, Sizes
 from backends.torch.precision import SWITCHES
+from backends.torch.refusals import unknown
 from backends.torch.target import FORMATS, Target
 from suite.case import Case, Workload
-from suite.errors import nearest
 from suite.jobs.emulation import EMULATIONS
 from suite.jobs.gemm import IMPLEMENTATIONS
 from suite.jobs.gemm.epilogue import NONE as NO_EPILOGUE
-from suite.jobs.gemm.epilogue import name_of, not_offered
+from suite.jobs.gemm.epilogue import epilogue_of, name_of, not_offered
 from suite.jobs.gemm.formats import FORMATS as LADDER
 from suite.jobs.gemm.formats import NONE, variant_of
 
@@ -40,6 +42,7 @@ def reason(case: Case, target: Target) -> str | None:
         or _epilogue_reason(case)
         or misfit(workload, target)
         or _switches_reason(workload.format, switches, target)
+        or _weights_reason(workload)
         or _range_reason(workload)
         or _REASONS.get(case.implementation, _triton_reason)(case, target)
     )
@@ -51,7 +54,7 @@ def output_type(workload: Workload) -> torch.dtype:
 
 
 def _unknown(kind: str, given: str, known: Any) -> str | None:
-    return None if given in known else f"gemm through torch has no {kind} {given!r}{nearest(given, known)}"
+    return unknown("gemm", kind, given, known)
 
 
 def _semantics_reason(workload: Workload) -> str | None:
@@ -106,11 +109,21 @@ def _range_reason(workload: Workload) -> str | None:
     held = torch.int32 if in_int32 else output
     holder = "the output" if held == output else "a sum in int32"
     info = torch.finfo(held) if held.is_floating_point else torch.iinfo(held)
-    operand = FORMATS[workload.format].operand if held == FORMATS[workload.format].output else held
-    largest = largest_product(workload.distribution, operand)
-    if largest is None or k * largest <= info.max:
+    term = largest_product(workload.distribution, integers=in_int32)
+    if term is not None and epilogue_of(workload).steps:
+        term *= weight_factor(k, workload.distribution)
+    return past_the_largest(workload.distribution, k, term, info.max, holder)
+
+
+def _weights_reason(workload: Workload) -> str | None:
+    """Before an epilogue B is drawn the smaller the deeper the product: constant numbers round to 0 at last, all of them."""
+    if workload.distribution != "constant" or not epilogue_of(workload).steps:
         return None
-    return f"{workload.distribution} data over k={k} adds up to {k * largest:.4g}, above the {info.max:.4g} that {holder} holds"
+    k = Sizes.of(workload).k
+    number = CONSTANT * weight_factor(k, workload.distribution)
+    if torch.tensor(number, dtype=FORMATS[workload.format].operand):
+        return None
+    return f"constant data over k={k} has a B of {number:.4g}, which {workload.format} rounds to 0; take a smaller k, or bf16"
 
 
 def _library_reason(case: Case, target: Target) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 from suite.case import Case, Items, Regime, Workload, items
 from suite.errors import UsageError, nearest
 from suite.jobs.emulation import EMULATIONS, NATIVE, workspace_bytes
-from suite.jobs.gemm.epilogue import EPILOGUES, NONE, epilogue_of, named, unknown
+from suite.jobs.gemm.epilogue import EPILOGUES, NONE, OFFERED, epilogue_of, named, unknown
 from suite.jobs.gemm.formats import (
     FORMATS,
     SCALINGS,
@@ -35,8 +35,10 @@ IMPLEMENTATIONS: dict[str, tuple[str, ...]] = {
     "library": tuple(FORMATS),
     "triton": _TRITONS,
     "triton_tuned": _TRITONS,
-    "compiled": ("fp32", "tf32", "bf16", "fp16"),
+    "compiled": OFFERED,
 }
+
+RETURNING = ("compiled",)  # a new matrix from each launch, kept until it is looked at
 
 LAYOUTS = ("nt", "nn", "tn")  # A m x k as stored or transposed, B k x n as stored or transposed (nt: a Linear layer's weight)
 DISTRIBUTIONS = ("normal", "uniform", "integer", "zeros", "constant", "outliers")
@@ -167,12 +169,14 @@ class GemmJob:
         emulation, wide_bytes = dict(switches).get("emulation"), _wide_bytes(shape, variant)
         without_unit = workload.format in CONVERTED_WITHOUT_UNIT and variant.b.block != SQUARE_128
         workspace = workspace_bytes(str(emulation), *shape) if emulation else 0
+        output_bytes = shape.m * shape.n * variant.output_bytes
         return Footprint(
             input_bytes=_input_bytes(shape, variant) + _bias_bytes(workload, shape, variant),
-            output_bytes=shape.m * shape.n * variant.output_bytes,
+            output_bytes=output_bytes,
             scratch_bytes=SCRATCH_BYTES + workspace + _passing_bytes(shape, variant) + (0 if without_unit else wide_bytes),
             emulation_bytes=wide_bytes if without_unit else 0,
             rearranged_bytes=_rearranged_bytes(shape, variant),
+            returned_bytes=tuple((name, output_bytes) for name in RETURNING),
         )
 
     def tolerance(self, workload: Workload, switches: Items) -> float:

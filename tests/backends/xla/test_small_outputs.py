@@ -5,7 +5,7 @@ import pytest
 
 from backends.xla import XlaBackend
 from suite.measure.verify import probe
-from tests.backends.cases import calibration_case, fresh_verdict, gemm_case
+from tests.backends.cases import fresh_verdict, gemm_case
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +33,6 @@ def test_the_expected_size_is_that_of_terms_which_do_not_cancel(backend: XlaBack
     assert np.sqrt(np.mean(reference.tiles[0] ** 2)) == pytest.approx(reference.expected_size, rel=0.8)
 
 
-@pytest.mark.parametrize(("operation", "size_bytes", "expected"), [("read", 1 << 14, 64.0), ("triad", 12 * 63, 10**0.5)])
-def test_sums_are_expected_to_be_what_their_terms_are(
-    backend: XlaBackend, operation: str, size_bytes: int, expected: float
-) -> None:
-    kernel = backend.prepare(calibration_case(operation, size_bytes, backend="xla"), 1, seed=3)
-    found = kernel.reference(probe(kernel.output_shape, 0, 4, 1)).expected_size
-    assert found == pytest.approx(expected, rel=0.3)
-
-
 def test_nothing_is_expected_of_many_elements(backend: XlaBackend) -> None:
     kernel = backend.prepare(gemm_case("fp32", 8, 8, 128, backend="xla"), 1, seed=3)
     assert kernel.reference(probe((8, 8), 0, 4, 1)).expected_size == 0.0
@@ -53,5 +44,6 @@ def test_constant_data_that_add_up_past_the_output_are_refused(
 ) -> None:
     told = backend.supports(gemm_case(format_name, 8, 8, k, distribution="constant", backend="xla")) or ""
     assert f"constant data over k={k} adds up to {words}, above" in told
+    assert told.endswith("; take a smaller k")
     assert backend.supports(gemm_case(format_name, 8, 8, k, backend="xla")) is None
     assert backend.supports(gemm_case(format_name, 8, 8, 2**16, distribution="constant", backend="xla")) is None
