@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from suite.devices import resolve
 from suite.jobs.decode import DecodeJob, DecodeSettings
 from suite.plan import plan
@@ -31,6 +33,7 @@ SMALL = (
 )
 
 
+@pytest.mark.thorough
 def test_implementations_take_turns_in_one_cohort_and_those_that_are_not_here_say_so(tmp_path: Path) -> None:
     measure = replace(quick(start_s=120.0), regimes=["warm/sustained/device"], interleave=2)
     settings = DecodeSettings(

@@ -68,9 +68,11 @@ def test_what_is_converted_is_judged_by_the_unit_that_multiplies(tmp_path: Path)
 @pytest.mark.parametrize(
     ("way", "settings", "outcomes"),
     [
-        ("as_it_is", {"formats": ["mxfp4", "w4a16"]}, {"ok"}),
+        pytest.param("as_it_is", {"formats": ["mxfp4", "w4a16"]}, {"ok"}, marks=pytest.mark.thorough),
         ("twice_the_scale", {"formats": ["fp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "nvfp4", "w8a16"]}, {"incorrect"}),
-        ("swapped_nibbles", {"formats": ["mxfp4", "nvfp4", "w4a16", "mxfp4a16"]}, {"incorrect"}),
+        pytest.param(
+            "swapped_nibbles", {"formats": ["mxfp4", "nvfp4", "w4a16", "mxfp4a16"]}, {"incorrect"}, marks=pytest.mark.thorough
+        ),
         ("without_zero_points", {"formats": ["int8", "w4a16"], "scaling": ["row"], "zero_point": True}, {"incorrect"}),
     ],
 )

@@ -1,10 +1,14 @@
 """Running the command line as a person does, in a child process and an empty folder."""
 
+import os
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.cli.ready import Server
 
 CONFIGS = Path(__file__).parent / "configs"
 FAKE = ("--config-dir", str(CONFIGS), "backend=fake", "experiment=tiny")
@@ -45,7 +49,10 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def roofbench(folder: Path, *arguments: str) -> Said:
-    """Run it to its end."""
-    with start(folder, *arguments) as child:
-        out, err = child.communicate(timeout=TIME_LIMIT_S)
-    return Said(child.returncode, out, err)
+    """Run it to its end, forked from a process that has its modules imported."""
+    return Said(*_server().call(folder, arguments, os.environ, TIME_LIMIT_S))
+
+
+@cache
+def _server() -> Server:
+    return Server()

@@ -6,8 +6,6 @@ import sqlite3
 import subprocess
 from pathlib import Path
 
-import pytest
-
 from suite import cli
 from suite.store.queries import Reader
 from tests.cli.command import FAKE, Said, roofbench, start
@@ -110,14 +108,14 @@ def test_a_killed_run_whose_store_is_deleted_is_named_by_the_next_and_kept(tmp_p
     assert roofbench(tmp_path, "store", "check").out == "roofbench.db is whole\n"
 
 
-@pytest.mark.parametrize("slot", ["99999999999999999999", "9" * 5000, "7"])
-def test_a_slot_that_no_store_has_is_no_damage(tmp_path: Path, slot: str) -> None:
+def test_a_slot_that_no_store_has_is_no_damage(tmp_path: Path) -> None:
     assert roofbench(tmp_path, "run", *FAKE).status == 0
     with Reader.open(str(tmp_path / "roofbench.db")) as reader:
         key = reader.results()[-1].case_key
-    said = roofbench(tmp_path, "show", "latest", f"{key}@{slot}")
-    assert (said.status, said.out) == (2, "")
-    assert "has no result for a case" in said.err
-    assert "damaged" not in said.err
+    for slot in ("99999999999999999999", "9" * 5000, "7"):
+        said = roofbench(tmp_path, "show", "latest", f"{key}@{slot}")
+        assert (said.status, said.out) == (2, "")
+        assert "has no result for a case" in said.err
+        assert "damaged" not in said.err
     for same in ("0", "000", "٠"):
         assert roofbench(tmp_path, "show", "latest", f"{key}@{same}").status == 0
