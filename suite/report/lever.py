@@ -1,0 +1,167 @@
+"""Batch size as a lever: one weight matrix multiplied by more and more rows, which each B read from memory is used for.
+
+With few rows a product is bound by reading the weights, whatever multiplies them; with many by arithmetic.  Where one becomes
+the other differs from format to format, for narrow weights are read sooner.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from suite.outcome import Bound
+from suite.report.roofs import drawable
+from suite.report.words import doubtful, rate_unit, si
+from suite.rows import ResultRow
+
+ABOUT = (
+    "One weight matrix and more and more rows beside it: how the rate climbs the roofline as each byte of weights is used for "
+    "more operations, and from which batch size on arithmetic is the limit in place of memory."
+)
+LEAST_SIZES = 4  # of one line: fewer are no curve
+JOB = "gemm"
+USUAL = {"layout": "nt"}  # what is not worth a word
+
+
+class Point(NamedTuple):
+    """One result, and the rows of A that it had."""
+
+    m: int
+    row: ResultRow
+
+
+class Crossing(NamedTuple):
+    """The last result that memory bounds, and the first that arithmetic does, as every later one."""
+
+    before: Point
+    after: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One format label by one implementation, by batch size; ``switches`` are those that tell it from another line."""
+
+    number: int
+    points: tuple[Point, ...]
+    switches: str = ""
+
+    @property
+    def first(self) -> ResultRow:
+        return self.points[0].row
+
+    @property
+    def name(self) -> str:
+        return f"{self.first.format_label} {self.switches}".rstrip() + f", {self.by}"
+
+    @property
+    def by(self) -> str:
+        return f"{self.first.implementation}, {self.first.backend}"
+
+    @property
+    def crossing(self) -> Crossing | None:
+        """From memory to arithmetic, by the bound that each result has; ``None`` where the line does not hold both sides of it.
+
+        Results between the two may have another bound: one that only a launch limits says nothing of either.
+        """
+        later = len(self.points)
+        while later and self.points[later - 1].row.bound == Bound.COMPUTE:
+            later -= 1
+        before = next((point for point in reversed(self.points[:later]) if point.row.bound == Bound.MEMORY), None)
+        if before is None or later == len(self.points):
+            return None
+        return Crossing(before, self.points[later])
+
+    @property
+    def told(self) -> str:
+        """Where arithmetic becomes the limit, in words."""
+        crossing, bounds = self.crossing, {point.row.bound for point in self.points}
+        if crossing is not None:
+            return f"memory bound up to M = {crossing.before.m}, compute bound from M = {crossing.after.m}"
+        if len(bounds) == 1:
+            return f"{bounds.pop() or Bound.UNKNOWN} bound throughout"
+        return f"bound by {', '.join(sorted(str(bound or Bound.UNKNOWN) for bound in bounds))}, without a crossing"
+
+
+@dataclass(frozen=True, slots=True)
+class Lever:
+    """One weight matrix under one regime; ``sizes`` are all batch sizes that any line has."""
+
+    run: str
+    n: int
+    k: int
+    regime: str
+    lines: tuple[Line, ...]
+    sizes: tuple[int, ...]
+    also: str = ""
+
+    @property
+    def title(self) -> str:
+        """``N 8192, K 8192, cold/sustained/device: M 1 to 8192``."""
+        return f"N {self.n}, K {self.k}{self.also}, {self.regime}: M {self.sizes[0]} to {self.sizes[-1]}"
+
+    def cells(self, m: int) -> tuple[str, ...]:
+        """Of one batch size what each line has: ``312 TFLOP/s, memory``; a dash where it has none."""
+        found = [next((point.row for point in line.points if point.m == m), None) for line in self.lines]
+        return tuple("–" if row is None else _cell(row) for row in found)
+
+
+def levers(rows: Sequence[ResultRow]) -> tuple[Lever, ...]:
+    """The levers among ``rows``, all of one device: the largest weight matrix first, in the order planned where they are equal.
+
+    A weight matrix has one where some implementation multiplied it by ``LEAST_SIZES`` batch sizes.
+    """
+    groups: dict[tuple[str, ...], list[ResultRow]] = {}
+    for row in rows:
+        if row.job == JOB and drawable(row) and {"m", "n", "k"} <= row.params.keys():
+            others = {name: value for name, value in row.params.items() if name != "m"}
+            key = (row.run, row.evidence, json.dumps(others, sort_keys=True), row.distribution, row.regime)
+            groups.setdefault(key, []).append(row)
+    found = [lever for group in groups.values() if (lever := _lever(group)) is not None]
+    return tuple(sorted(found, key=lambda lever: -lever.n * lever.k))
+
+
+def _lever(rows: Sequence[ResultRow]) -> Lever | None:
+    groups: dict[tuple[str, ...], list[ResultRow]] = {}
+    for row in rows:
+        switches = json.dumps(row.switches, sort_keys=True)
+        groups.setdefault((row.format_label, row.implementation, row.backend, switches), []).append(row)
+    curves = {key: points for key, group in groups.items() if len(points := _points(group)) >= LEAST_SIZES}
+    if not curves:
+        return None
+    several = [key[:3] for key in curves]
+    lines = tuple(
+        Line(number, points, _written(points[0].row.switches) if several.count(key[:3]) > 1 else "")
+        for number, (key, points) in enumerate(curves.items(), 1)
+    )
+    first = lines[0].first
+    sizes = sorted({point.m for line in lines for point in line.points})
+    return Lever(first.run, int(first.params["n"]), int(first.params["k"]), first.regime, lines, tuple(sizes), _also(first))
+
+
+def _points(rows: Sequence[ResultRow]) -> tuple[Point, ...]:
+    """By batch size, the latest result of each."""
+    latest = {int(row.params["m"]): row for row in sorted(rows, key=lambda row: (row.attempt, row.result_id))}
+    return tuple(Point(m, latest[m]) for m in sorted(latest))
+
+
+def _also(row: ResultRow) -> str:
+    """What else sets the products apart, with a comma before each; often nothing."""
+    others = {name: value for name, value in row.params.items() if name not in ("m", "n", "k") and USUAL.get(name) != value}
+    data = [] if row.distribution == "normal" else [f"{row.distribution} data"]
+    return "".join(f", {part}" for part in [*(f"{name} {value}" for name, value in sorted(others.items())), *data])
+
+
+def _written(switches: Mapping[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(switches.items()))
+
+
+def _cell(row: ResultRow) -> str:
+    doubt = ", in doubt" if doubtful(row) else ""  # the table of results says why
+    return f"{si(row.flop_s, rate_unit(row.format))}, {row.bound or Bound.UNKNOWN}{doubt}"
+
+
+def notes(lever: Lever) -> Iterator[str]:
+    """A line for each line of the figure: its number, whose it is, and where it becomes bound by arithmetic."""
+    for line in lever.lines:
+        emulated = " (emulated)" if any(point.row.execution == "emulated" for point in line.points) else ""
+        yield f"{line.number}: {line.name}{emulated}: {line.told}"
