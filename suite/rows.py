@@ -1,5 +1,6 @@
 """What every reading command, the dashboard and the report see of a store: runs, devices and result rows."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -29,6 +30,8 @@ def is_resolved(low_s: float | None, high_s: float | None, p50_s: float) -> bool
 
 
 NO_FRACTIONS = Fractions(None, None, None, None)
+# Jobs whose launches end in new tokens, and the parameters whose product is how many; a case that lacks one makes none.
+TOKENS: Mapping[str, tuple[str, ...]] = MappingProxyType({"decode_step": ("batch", "q_len")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +105,20 @@ class ResultRow:
     def regime(self) -> str:
         return f"{self.cache}/{self.load}/{self.dispatch}"
 
+    @property
+    def tokens_s(self) -> float | None:
+        """New tokens of all sequences per second; ``None`` where a launch makes none, or was not timed."""
+        counted = TOKENS.get(self.job)
+        if counted is None or not self.p50_s or not all(name in self.params for name in counted):
+            return None
+        return math.prod(float(self.params[name]) for name in counted) / self.p50_s
+
     def to_json(self) -> dict[str, Any]:
         """The public JSON form: ``regime`` nested, fractions named."""
         row = asdict(self)
         row["regime"] = {name: row.pop(name) for name in ("cache", "load", "dispatch")}
         row["fractions"] = self.fractions._asdict()
-        return row
+        return {**row, "tokens_s": self.tokens_s}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from backends.torch import attention, calibration, collective, decode, gemm
+from backends.torch import attention, calibration, collective, decode, decode_step, gemm, grouped_gemm
 from backends.torch.target import Target
 from suite.backend import Kernel, Sampler
 from suite.case import Case
@@ -20,8 +20,10 @@ class Port(NamedTuple):
 
 PORTS = {
     "gemm": Port(gemm.reason, gemm.prepare),
+    "grouped_gemm": Port(grouped_gemm.reason, grouped_gemm.prepare),
     "attention": Port(attention.reason, attention.prepare),
     "decode": Port(decode.reason, decode.prepare),
+    "decode_step": Port(decode_step.reason, decode_step.prepare),
     "calibration": Port(calibration.reason, calibration.prepare),
     "collective": Port(collective.reason, collective.prepare, collective.sampler),
 }

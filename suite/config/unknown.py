@@ -82,7 +82,7 @@ def _anywhere(name: str) -> str:
     top = {*GROUPS, *(field.name for field in fields(RunSchema))}
     if difflib.get_close_matches(name, top, n=1, cutoff=LIKENESS):
         return nearest(name, top)
-    deeper = {path.rpartition(".")[2]: path for path in _paths()}
+    deeper = {path.rpartition(".")[2]: path for path in reversed([*_paths()])}  # of the first job that has it
     close = difflib.get_close_matches(name, deeper, n=1, cutoff=LIKENESS)
     return f"; did you mean '{deeper[close[0]]}'?" if close else _near_key(name, sorted(top))
 

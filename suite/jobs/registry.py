@@ -5,10 +5,23 @@ from suite.jobs.attention import AttentionJob
 from suite.jobs.calibration import CalibrationJob
 from suite.jobs.collective import CollectiveJob
 from suite.jobs.decode import DecodeJob
+from suite.jobs.decode_step import DecodeStepJob
 from suite.jobs.gemm import GemmJob
+from suite.jobs.grouped_gemm import GroupedGemmJob
 from suite.jobs.job import Job
 
-JOBS: dict[str, Job] = {job.name: job for job in (GemmJob(), AttentionJob(), DecodeJob(), CollectiveJob(), CalibrationJob())}
+JOBS: dict[str, Job] = {
+    job.name: job
+    for job in (
+        GemmJob(),
+        GroupedGemmJob(),
+        AttentionJob(),
+        DecodeJob(),
+        DecodeStepJob(),
+        CollectiveJob(),
+        CalibrationJob(),
+    )
+}
 
 
 def find(name: str) -> Job:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from suite.outcome import Outcome
+from suite.report.quantities import tokens_rate
 from suite.report.words import (
     bytes_rate,
     case_detail,
@@ -79,6 +80,12 @@ FIGURES = (
         lambda row: row.bytes_s or None,
     ),
     _figure(
+        "Tokens",
+        "New tokens of all sequences per second",
+        lambda row: tokens_rate(row.tokens_s) if row.tokens_s else NOTHING,
+        lambda row: row.tokens_s,
+    ),
+    _figure(
         "Of spec",
         "Share of the roof by the spec sheet",
         lambda row: percent(row.fractions.spec),
@@ -119,7 +126,7 @@ FIGURES = (
 REMARKS = Column("Remarks", "Reasons and what to know before trusting the number", remarks, remarks)
 
 COLUMNS = (*IDENTITY, *FIGURES, REMARKS)
-RARE = ("Quantisation",)
+RARE = ("Quantisation", "Tokens")
 
 
 def told(columns: Iterable[Column], rows: Sequence[ResultRow]) -> tuple[Column, ...]:

@@ -33,6 +33,12 @@ def readings(values: Sequence[float], unit: str) -> str:
     return f"{reading(low, unit)} to {reading(high, unit)} in {number}"
 
 
+def tokens_rate(tokens_s: float) -> str:
+    """Four digits and no prefix, as the field writes it: ``271.3 tokens/s``, ``12,350 tokens/s``."""
+    rounded = float(f"{tokens_s:.4g}")
+    return f"{rounded:,.0f} tokens/s" if rounded >= 1000 else f"{rounded:.4g} tokens/s"
+
+
 def named_fact(name: str, value: Any) -> tuple[str, Any]:
     """A fact without its unit in the name and with it beside the number: ``total_bytes`` of 135148564480 is ``total``, 135 GB.
 

@@ -18,6 +18,7 @@ REST = named(
     "Regime",
     "Throughput",
     "Bandwidth",
+    "Tokens",
     "At clock",
     "Empirical",
     "Of boost",
@@ -46,7 +47,7 @@ def results_table(rows: Sequence[ResultRow], caption: str, identity: str, opened
         class_="results sortable",
         id=identity,
     )
-    return _scrolled(table, caption)
+    return scrolled(table, caption)
 
 
 def ladder_table(ladder: Ladder) -> Html:
@@ -61,7 +62,7 @@ def ladder_table(ladder: Ladder) -> Html:
         tag("tbody", *rows),
         class_="results ladder sortable",
     )
-    return _scrolled(table, ladder.title)
+    return scrolled(table, ladder.title)
 
 
 def _rung(rung: Rung, shown: Sequence[ladder_columns.Column]) -> Html:
@@ -78,7 +79,7 @@ def _rung_cell(column: ladder_columns.Column, rung: Rung) -> Html:
     return tag("td", column.text(rung), class_=kind, data_sort="" if value is None else str(value))
 
 
-def _scrolled(table: Html, caption: str) -> Html:
+def scrolled(table: Html, caption: str) -> Html:
     """A table that scrolls sideways where the screen is narrower, and says so then."""
     scroll = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label=caption)
     return tag("div", tag("p", HINT, class_="hint"), scroll, class_="frame")
@@ -136,7 +137,7 @@ def system_table(groups: Iterable[Group], caption: str) -> Html:
     head = tag("tr", *(tag("th", title, scope="col") for title in titles))
     bodies = (tag("tbody", _group_heading(group), *_fields(group)) for group in groups if group.fields)
     table = tag("table", tag("caption", caption), tag("thead", head), *bodies, class_="system")
-    return _scrolled(table, caption)
+    return scrolled(table, caption)
 
 
 def _group_heading(group: Group) -> Html:

@@ -9,7 +9,7 @@ from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
-from suite.report.quantities import MASK, named_fact, readings
+from suite.report.quantities import MASK, named_fact, readings, tokens_rate
 from suite.report.timeline import timeline
 from suite.report.words import UNKNOWN, bytes_rate, case_title, counted, duration, percent, rate_unit, si, timing
 from suite.roofline import launch_times_s
@@ -119,7 +119,11 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
         "contended": _contended(row),
         "bound": row.bound,
         "rate": ", ".join(
-            [*([si(row.flop_s, rate_unit(row.format))] if row.flops or not row.bytes_s else []), bytes_rate(row)]
+            [
+                *([si(row.flop_s, rate_unit(row.format))] if row.flops or not row.bytes_s else []),
+                bytes_rate(row),
+                *([tokens_rate(row.tokens_s)] if row.tokens_s else []),
+            ]
         ),
         **_traffic(row, measured),
         "of roof": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fractions.items()),

@@ -1,0 +1,123 @@
+"""The kernel with what it is given: constants for a configuration, arguments for one input set, the grid."""
+
+from typing import Any, NamedTuple
+
+from backends.triton.gemm.call import Call
+from backends.triton.gemm.device import Device
+from backends.triton.streaming.config import MULTIPLIER, Config, columns, tiles
+from backends.triton.streaming.gather import gathered
+from backends.triton.streaming.kernel import streamed
+from backends.triton.streaming.problem import ROTATED, SWIGLU, Problem
+
+EPSILON = 1e-5  # beside the mean square in a norm
+GATHERED_AT_ONCE = 1024
+FIRST_WITH_DEPENDENT_LAUNCHES = 90
+
+
+class Operands(NamedTuple):
+    """Tensors of one input set, contiguous and in one format where nothing else is said.
+
+    ``w`` (n x k), ``x`` (m x k); ``y`` (m x n), where ``end`` is ``swiglu`` m x n / 2, where it is ``rotated`` Q (m, q_heads,
+    head_dim).  ``norm`` (k) and ``residual`` (m x n) where there are any.  Of what is ``rotated``: caches ``k_cache`` and
+    ``v_cache`` (pages, kv_heads, page_size, head_dim), ``rotation`` (positions, head_dim, fp32), ``positions`` (m, int32),
+    ``table`` (m x pages, int32, any step between rows).
+    """
+
+    w: Any
+    x: Any
+    y: Any
+    norm: Any = None
+    residual: Any = None
+    k_cache: Any = None
+    v_cache: Any = None
+    rotation: Any = None
+    positions: Any = None
+    table: Any = None
+
+
+class Workspace(NamedTuple):
+    """``parts`` and ``squares`` fp32; ``arrived`` int32, zero before the first launch.
+
+    Launches that may run at the same time need each their own; dependent ones wait before they write.
+    """
+
+    parts: Any
+    squares: Any
+    arrived: Any
+
+
+def workspace_sizes(problem: Problem, config: Config, device: Device) -> Workspace:
+    """How many numbers each tensor of a workspace has, one where none is needed."""
+    held = tiles(problem, config) * config.split if config.split > 1 else 0
+    width = columns(problem, config, device)
+    return Workspace(max(1, held * config.rows * width), max(1, held * width), max(1, tiles(problem, config)))
+
+
+def has_dependent_launches(device: Device) -> bool:
+    """Whether a launch may begin while the one before it ends."""
+    return not device.is_amd and int(device.architecture) >= FIRST_WITH_DEPENDENT_LAUNCHES
+
+
+def streamed_call(
+    problem: Problem, config: Config, device: Device, operands: Operands, workspace: Workspace, *, dependent: bool = False
+) -> Call:
+    """One launch; ``dependent`` only on devices that have such launches."""
+    o, p = operands, problem
+    assert not dependent or has_dependent_launches(device), device.name
+    unused = (o.y, workspace.parts, workspace.arrived)  # of any type, fp32, int32
+    caches = [o.y if each is None else each for each in (o.k_cache, o.v_cache)]
+    steps = [each.stride()[:2] if p.end == ROTATED else (0, 0) for each in caches]
+    arguments = (
+        o.w,
+        o.x,
+        unused[0] if o.norm is None else o.norm,
+        o.y,
+        unused[0] if o.residual is None else o.residual,
+        *caches,
+        unused[1] if o.rotation is None else o.rotation,
+        unused[2] if o.positions is None else o.positions,
+        unused[2] if o.table is None else o.table,
+        *workspace,
+        p.n,
+        p.k,
+        p.pairs,
+        *steps[0],
+        *steps[1],
+        0 if o.table is None else o.table.stride(0),
+    )
+    constants = constants_of(problem, config, device, dependent=dependent)
+    options: dict[str, Any] = {"num_warps": config.warps, "num_stages": config.ahead if config.kernel == MULTIPLIER else 1}
+    if dependent:
+        options["launch_pdl"] = True
+    return Call(streamed, (tiles(problem, config) * config.split, 1, 1), arguments, constants, options)
+
+
+def constants_of(problem: Problem, config: Config, device: Device, *, dependent: bool) -> dict[str, Any]:
+    """What is compiled into the kernel, by the names and in the order of its parameters."""
+    whole = problem.k % config.block_k == 0
+    return {
+        "M": problem.m,
+        "COLUMNS": columns(problem, config, device),
+        "ROWS": config.rows,
+        "BLOCK_K": config.block_k,
+        "SPLIT": config.split,
+        "AHEAD": config.ahead,
+        "NORMED": problem.normed,
+        "EPSILON": EPSILON,
+        "END": problem.end,
+        "PAIRS_OF": {ROTATED: problem.pairs, SWIGLU: -1}.get(problem.end, 0),
+        "Q_HEADS": problem.q_heads,
+        "KV_HEADS": problem.kv_heads,
+        "PAGE": max(1, problem.page_size),
+        "WHOLE_K": whole,
+        "MULTIPLIED": config.kernel == MULTIPLIER,
+        "DEPENDENT": dependent,
+    }
+
+
+def gathered_call(embedding: Any, tokens: Any, y: Any) -> Call:
+    """Rows of an embedding (rows x width) by ``tokens`` (int32) into ``y`` (tokens x width)."""
+    width = y.shape[1]
+    grid = (y.shape[0], -(-width // GATHERED_AT_ONCE), 1)
+    options = {"num_warps": 4, "num_stages": 1}
+    return Call(gathered, grid, (embedding, tokens, y, width), {"BLOCK": GATHERED_AT_ONCE}, options)

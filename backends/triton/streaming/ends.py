@@ -1,0 +1,105 @@
+"""What becomes of a tile of sums (rows of W x columns, a column for each row of X) once they are whole."""
+
+import triton
+import triton.language as tl
+
+# mypy: disable-error-code="untyped-decorator, no-untyped-def"
+# ruff: noqa: ANN001, ANN201, N803
+
+
+@triton.jit
+def halves(sums):
+    """A tile's two halves of rows."""
+    rows: tl.constexpr = sums.shape[0] // 2
+    columns: tl.constexpr = sums.shape[1]
+    return sums.reshape(2, rows, columns).permute(1, 2, 0).split()
+
+
+@triton.jit
+def plain(sums, y_ptr, tile, n, M: tl.constexpr):
+    """Y (m x n)."""
+    rows = tile * sums.shape[0] + tl.arange(0, sums.shape[0])[:, None]
+    columns = tl.arange(0, sums.shape[1])[None, :]
+    places = columns.to(tl.int64) * n + rows
+    tl.store(y_ptr + places, sums.to(y_ptr.dtype.element_ty), mask=(rows < n) & (columns < M))
+
+
+@triton.jit
+def added(sums, y_ptr, residual_ptr, tile, n, M: tl.constexpr):
+    """Y = residual + sums, both m x n."""
+    rows = tile * sums.shape[0] + tl.arange(0, sums.shape[0])[:, None]
+    columns = tl.arange(0, sums.shape[1])[None, :]
+    there = (rows < n) & (columns < M)
+    places = columns.to(tl.int64) * n + rows
+    before = tl.load(residual_ptr + places, mask=there, other=0.0).to(tl.float32)
+    tl.store(y_ptr + places, (before + sums).to(y_ptr.dtype.element_ty), mask=there)
+
+
+@triton.jit
+def swiglu(sums, y_ptr, tile, n, M: tl.constexpr):
+    """Y (m x n) = silu(gate) up; gates are a tile's first half of rows."""
+    gate, up = halves(sums)
+    rows = tile * gate.shape[0] + tl.arange(0, gate.shape[0])[:, None]
+    columns = tl.arange(0, gate.shape[1])[None, :]
+    active = gate * up / (1.0 + tl.exp(-gate))
+    places = columns.to(tl.int64) * n + rows
+    tl.store(y_ptr + places, active.to(y_ptr.dtype.element_ty), mask=(rows < n) & (columns < M))
+
+
+@triton.jit
+def rotated(
+    sums,
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    rotation_ptr,
+    positions_ptr,
+    table_ptr,
+    tile,
+    k_page,
+    k_head,
+    v_page,
+    v_head,
+    table_row,
+    M: tl.constexpr,
+    Q_HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    HALF_HEAD: tl.constexpr,
+    PAGE: tl.constexpr,
+):
+    """A part of one head: of q to Q (m, q_heads, columns), of k and v to the newest token's place in their caches.
+
+    Heads of q come first, then those of k, then those of v, which do not turn.  ``rotation`` (positions, columns) has cosines
+    and sines; caches are (pages, heads, tokens, columns).
+    """
+    low, high = halves(sums)
+    rows: tl.constexpr = low.shape[0]
+    head_dim: tl.constexpr = 2 * HALF_HEAD
+    head = tile * rows // HALF_HEAD
+    at = (tile * rows % HALF_HEAD + tl.arange(0, rows))[:, None]
+    sequences = tl.arange(0, low.shape[1])[None, :]
+    there = (sequences < M) & (at >= 0)
+    position = tl.load(positions_ptr + sequences, mask=sequences < M, other=0)
+    turns = rotation_ptr + position.to(tl.int64) * head_dim + at
+    turning = there & (head < Q_HEADS + KV_HEADS)
+    cosine = tl.load(turns, mask=turning, other=1.0)
+    sine = tl.load(turns + HALF_HEAD, mask=turning, other=0.0)
+    first = low * cosine - high * sine
+    second = high * cosine + low * sine
+    if head < Q_HEADS:
+        place = q_ptr + (sequences.to(tl.int64) * Q_HEADS + head) * head_dim + at
+        tl.store(place, first.to(q_ptr.dtype.element_ty), mask=there)
+        tl.store(place + HALF_HEAD, second.to(q_ptr.dtype.element_ty), mask=there)
+    else:
+        page = tl.load(table_ptr + sequences.to(tl.int64) * table_row + position // PAGE, mask=sequences < M, other=0)
+        within = (position % PAGE) * head_dim
+        is_key = head < Q_HEADS + KV_HEADS
+        kv_head = head - Q_HEADS - tl.where(is_key, 0, KV_HEADS)
+        if is_key:
+            place = k_ptr + page.to(tl.int64) * k_page + kv_head.to(tl.int64) * k_head + within + at
+            tl.store(place, first.to(k_ptr.dtype.element_ty), mask=there)
+            tl.store(place + HALF_HEAD, second.to(k_ptr.dtype.element_ty), mask=there)
+        else:
+            place = v_ptr + page.to(tl.int64) * v_page + kv_head.to(tl.int64) * v_head + within + at
+            tl.store(place, first.to(v_ptr.dtype.element_ty), mask=there)
+            tl.store(place + HALF_HEAD, second.to(v_ptr.dtype.element_ty), mask=there)
