@@ -18,7 +18,7 @@ from suite.errors import RoofbenchError, UsageError, nearest
 from suite.interrupts import EXIT_INTERRUPTED
 from suite.streams import drop_output, prepare, takes_nothing
 
-COMMANDS = ("run", "plan", "selftest", "devices", "show", "hardware", "dashboard", "report", "store")
+COMMANDS = ("run", "plan", "selftest", "devices", "show", "compare", "import", "hardware", "dashboard", "report", "store")
 
 DESCRIPTION = """\
 Measure an accelerator against its own roofline: every number with its regime, verified, with its uncertainty.
@@ -32,6 +32,7 @@ examples:
   roofbench plan experiment=standard               what that would measure, and for how long
   roofbench selftest                               whether this machine's measurements can be trusted
   roofbench show --json | head                     the latest results as JSON rows
+  roofbench compare RUN latest                     whether anything became slower since
 
 settings are written key=value, as Hydra reads them; `roofbench run --info defaults` lists what they start from.
 
@@ -39,7 +40,7 @@ the store is ./roofbench.db unless store.url=PATH (run, plan, selftest) or --sto
 
 exit status:
   0    done
-  1    something failed on the way; what was measured before is kept
+  1    something failed on the way; what was measured before is kept; what `compare --fail-on` names was found
   2    bad input: one line says what, nothing was run or created
   3    the run is complete, and some cases ended incorrect, impossible, crashed, in a timeout or in an error;
        a question of the selftest ended in FAIL

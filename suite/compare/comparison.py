@@ -1,0 +1,174 @@
+"""A comparison of two runs as data: a verdict for each pair of results, what was not compared and why, what else differed."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from suite.compare.differing import Differing, differing, executed
+from suite.compare.pairing import Pair, Pairing, Uncompared
+from suite.compare.quantity import in_cycles, log_clock, log_ratio, log_time
+from suite.compare.side import NOTHING, Looked, Side
+from suite.compare.spread import Chip, Repeats, spread_of
+from suite.compare.verdict import LEVEL, Gap, Judgement, Verdict, judge
+from suite.rows import RunInfo
+
+Raw = Mapping[int, Looked]  # by result id
+
+
+class Compared(NamedTuple):
+    """Two results and what is said of them.  ``kernel`` is what was executed differently, where the same was asked for."""
+
+    pair: Pair
+    in_cycles: bool
+    gap: Gap
+    judgement: Judgement
+    kernel: tuple[Differing, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.judgement.verdict
+
+    @property
+    def ratio(self) -> float:
+        """B over A, in cycles or in time: above 1 is slower."""
+        return math.exp(self.gap.change)
+
+    @property
+    def time_ratio(self) -> float:
+        return math.exp(log_time(self.pair.a.row, self.pair.b.row))
+
+    @property
+    def clock_ratio(self) -> float | None:
+        """Of the clocks that the devices counted."""
+        change = log_clock(self.pair.a.row, self.pair.b.row)
+        return None if change is None else math.exp(change)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both medians have an interval."""
+        return all(math.isfinite(noise.below) and math.isfinite(noise.above) for noise in self.gap.noise)
+
+    def to_json(self) -> dict[str, Any]:
+        a, b = self.pair.a.row, self.pair.b.row
+        return {
+            "verdict": self.verdict.value,
+            "quantity": "cycles" if self.in_cycles else "time",
+            "ratio": self.ratio,
+            "interval": [_finite(end) for end in self.judgement.interval] if self.is_known else None,
+            "time_ratio": self.time_ratio,
+            "clock_ratio": self.clock_ratio,
+            "delta": self.gap.delta,
+            "repeatability_rel": self.gap.spread.rel,
+            "p_differs": self.judgement.p_differs,
+            "p_same": self.judgement.p_same,
+            "kernel": [each._asdict() for each in self.kernel],
+            "a": a.to_json(),
+            "b": b.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Everything that is shown of a comparison.  ``cases`` are the worst first.
+
+    ``repeats`` are the stored repeatabilities of devices that were compared, ``untested`` the devices without one: of those
+    nothing is known beyond the two runs.
+    """
+
+    a: RunInfo
+    b: RunInfo
+    pairing: Pairing
+    min_effect: float
+    cases: tuple[Compared, ...]
+    differing: tuple[Differing, ...]
+    repeats: Repeats
+    untested: tuple[Chip, ...]
+
+    @property
+    def uncompared(self) -> tuple[Uncompared, ...]:
+        return self.pairing.uncompared
+
+    @property
+    def lost(self) -> tuple[Uncompared, ...]:
+        """What A has a verified time of, and B has not."""
+        return tuple(each for each in self.uncompared if each.is_lost)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether no device was measured for some of it."""
+        return any(case.pair.a.row.evidence == "simulated" for case in self.cases)
+
+    def counts(self) -> dict[Verdict, int]:
+        """How many cases have each verdict, the worst first."""
+        found = Counter(case.verdict for case in self.cases)
+        return {verdict: found[verdict] for verdict in Verdict}
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values; a ratio is B over A, above 1 is slower."""
+        return {
+            "a": _run(self.a),
+            "b": _run(self.b),
+            "by": self.pairing.by.value,
+            "by_why": self.pairing.why,
+            "min_effect": self.min_effect,
+            "level": LEVEL,
+            "counts": {verdict.value: count for verdict, count in self.counts().items()},
+            "cases": [case.to_json() for case in self.cases],
+            "not_compared": [_uncompared(each) for each in self.uncompared],
+            "differing": [each._asdict() for each in self.differing],
+            "repeatability": [
+                {"device_uid": uid, "backend": backend, **repeats._asdict()} for (uid, backend), repeats in self.repeats.items()
+            ],
+            "without_repeatability": [{"device_uid": uid, "backend": backend} for uid, backend in self.untested],
+        }
+
+
+def compare(a: Side, b: Side, pairing: Pairing, raw: tuple[Raw, Raw], repeats: Repeats, min_effect: float) -> Comparison:
+    """Judge the pairs.  ``raw`` is what the measurements of each side say; a result that it lacks is without an interval."""
+    gaps = [_gap(pair, raw, repeats, min_effect) for pair in pairing.pairs]
+    cases = [
+        Compared(pair, in_cycles(pair.a.row, pair.b.row), gap, judgement, _kernel(pair, raw))
+        for pair, gap, judgement in zip(pairing.pairs, gaps, judge(gaps), strict=True)
+    ]
+    order = list(Verdict)
+    chips = dict.fromkeys((entry.row.device_uid, entry.row.backend) for pair in pairing.pairs for entry in pair)
+    return Comparison(
+        a=a.info,
+        b=b.info,
+        pairing=pairing,
+        min_effect=min_effect,
+        cases=tuple(sorted(cases, key=lambda case: (order.index(case.verdict), -case.gap.change))),
+        differing=differing(a, b, pairing.pairs),
+        repeats={chip: repeats[chip] for chip in chips if chip in repeats},
+        untested=tuple(chip for chip in chips if chip not in repeats),
+    )
+
+
+def _gap(pair: Pair, raw: tuple[Raw, Raw], repeats: Repeats, min_effect: float) -> Gap:
+    a, b = pair.a.row, pair.b.row
+    one, other = (each.get(row.result_id, NOTHING).noise for each, row in zip(raw, (a, b), strict=True))
+    return Gap(log_ratio(a, b), (one, other), spread_of(a, b, in_cycles(a, b), repeats), min_effect)
+
+
+def _kernel(pair: Pair, raw: tuple[Raw, Raw]) -> tuple[Differing, ...]:
+    a, b = pair.a.row, pair.b.row
+    if (a.implementation, a.backend) != (b.implementation, b.backend):
+        return ()
+    one, other = (each.get(row.result_id, NOTHING).description for each, row in zip(raw, (a, b), strict=True))
+    return executed(one, other)
+
+
+def _run(info: RunInfo) -> dict[str, Any]:
+    names = ("run", "experiment", "status", "started_at", "finished_at", "version", "commit", "dirty", "note")
+    return {name: getattr(info, name) for name in names}
+
+
+def _uncompared(each: Uncompared) -> dict[str, Any]:
+    sides = {name: entry.row.to_json() if entry else None for name, entry in (("a", each.a), ("b", each.b))}
+    return {"why": each.why, "lost": each.is_lost, **sides}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

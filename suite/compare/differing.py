@@ -1,0 +1,183 @@
+"""What else differed between two runs: devices, clocks, limits, versions, switches, variables, settings."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from suite.backend import Fact
+from suite.compare.pairing import Pair
+from suite.compare.side import Side
+from suite.report.quantities import named_fact
+from suite.rows import DeviceRow
+
+UNSET, UNRECORDED = "not set", "not recorded"
+# What never is the same twice, and what stands elsewhere already.
+_LEFT_OUT = {("storage", "free_bytes"), ("source", "commit"), ("source", "dirty"), ("python", "roofbench")}
+# Fields of a device as its runtime reports them, and what they are called here.
+_DEVICE_FIELDS = {
+    "backend": "backend",
+    "name": "name",
+    "uid": "chip",
+    "partition": "partition",
+    "driver": "driver",
+    "power_limit_w": "power limit_w",
+    "max_clock_hz": "maximum clock_hz",
+    "max_memory_clock_hz": "maximum memory clock_hz",
+    "visible_units": "units",
+    "memory_bytes": "memory_bytes",
+    "llc_bytes": "last-level cache_bytes",
+    "architecture": "architecture",
+    "cold_by": "cold by",
+}
+_SETTINGS = ("measure", "backends", "seed")  # of the configuration: what decides how a case is measured
+_OF_DEVICE = re.compile(r"(.* device) \d+")
+
+Values = dict[tuple[str, str], dict[str, str]]  # by group and name: each value as it is, with how it is written
+
+
+class Differing(NamedTuple):
+    """One thing that differed, as people read it; several values of one side are joined by commas.
+
+    ``where`` says in how many of the compared cases, where it is a matter of cases.
+    """
+
+    group: str
+    name: str
+    a: str
+    b: str
+    where: str = ""
+
+
+def differing(a: Side, b: Side, pairs: Sequence[Pair]) -> tuple[Differing, ...]:
+    """What matters most first: the devices, the code, how it was measured, then the system."""
+    return (
+        *_between(_devices(a), _devices(b)),
+        *_between(_code(a), _code(b)),
+        *_of_cases(pairs),
+        *_between(_system(a), _system(b)),
+    )
+
+
+def _between(a: Values, b: Values) -> Iterator[Differing]:
+    for group, name in dict.fromkeys([*a, *b]):
+        missing = UNSET if group == "variables" else UNRECORDED
+        one, other = (side.get((group, name), {missing: missing}) for side in (a, b))
+        if one.keys() != other.keys():
+            yield Differing(group, name, *_written(one, other))
+
+
+def _written(one: Mapping[str, str], other: Mapping[str, str]) -> tuple[str, str]:
+    """As people read them, unless that rounds the difference away."""
+    a, b = (", ".join(dict.fromkeys(side.values())) for side in (one, other))
+    return (a, b) if a != b else (", ".join(one), ", ".join(other))
+
+
+def _devices(side: Side) -> Values:
+    values: Values = {}
+    for device in side.devices:
+        for name, value in _reported(device):
+            _add_named(values, "device", name, value, UNRECORDED)
+    return values
+
+
+def _reported(device: DeviceRow) -> Iterator[tuple[str, Any]]:
+    yield from ((called, getattr(device.info, name)) for name, called in _DEVICE_FIELDS.items())
+    yield "spec sheet", device.hardware
+    yield from device.info.details.items()
+
+
+def _code(side: Side) -> Values:
+    info = side.info
+    values: Values = {}
+    _add(values, "roofbench", "version", info.version)
+    _add(values, "roofbench", "commit", f"{info.commit or UNRECORDED}{' with changes' if info.dirty else ''}")
+    for job, version in sorted({(entry.row.job, entry.method_version) for entry in side.entries}):
+        _add(values, "roofbench", f"method version of {job}", str(version))
+    for key in _SETTINGS:
+        for name, value in _flat(key, info.config.get(key)):
+            _add(values, "settings", name, str(value))
+    return values
+
+
+def _of_cases(pairs: Sequence[Pair]) -> Iterator[Differing]:
+    """What differs within pairs: who computes, switches, how it ran and was timed."""
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for pair in pairs:
+        one, other = _case(pair.a.row), _case(pair.b.row)
+        for key in dict.fromkeys([*one, *other]):
+            values = one.get(key, UNSET), other.get(key, UNSET)
+            if values[0] != values[1]:
+                found.setdefault(key, []).append(values)
+    for (group, name), each in found.items():
+        a, b = (", ".join(dict.fromkeys(of_side)) for of_side in zip(*each, strict=True))
+        yield Differing(group, name, a, b, f"in {len(each)} of {len(pairs)}")
+
+
+def _case(row: Any) -> dict[tuple[str, str], str]:
+    named = {"implementation": row.implementation, "execution": row.execution, "timed by": row.method or UNRECORDED}
+    switches = {("switches", name): str(value) for name, value in row.switches.items()}
+    return {**{("cases", name): value for name, value in named.items()}, **switches}
+
+
+def _system(side: Side) -> Values:
+    values: Values = {}
+    for environment in side.environments:
+        for group, facts in environment.items():
+            _add_facts(values, group, facts)
+    return values
+
+
+def _add_facts(values: Values, group: str, facts: Mapping[str, Fact]) -> None:
+    """Facts of a device go by its backend: the same one may have had another number."""
+    of_device = _OF_DEVICE.fullmatch(group)
+    for name, fact in facts.items():
+        if (group, name) not in _LEFT_OUT:
+            _add_named(values, of_device[1] if of_device else group, name, fact.value, _unavailable(fact))
+
+
+def _unavailable(fact: Fact) -> str:
+    """Reasons may be worded differently from version to version, and say the same."""
+    return "not installed" if fact.reason == "not installed" else "not available"
+
+
+def _add_named(values: Values, group: str, name: str, value: Any, missing: str) -> None:
+    """A value with the unit that its name ends with."""
+    shown, worded = named_fact(name, value)
+    _add(values, group, shown, missing if value is None else str(value), missing if value is None else str(worded))
+
+
+def _add(values: Values, group: str, name: str, value: str, written: str = "") -> None:
+    key = group, name if group == "variables" else name.replace("_", " ")
+    values.setdefault(key, {})[value] = written or value
+
+
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, Mapping):
+        yield name, value
+        return
+    for key, each in value.items():
+        yield from _flat(f"{name}.{key}", each)
+
+
+def executed(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[Differing, ...]:
+    """What of two kernels' own descriptions differs: libraries, kernel names, tiles.  Figures with a fraction are costs."""
+    one, other = dict(_described(a)), dict(_described(b))
+    return tuple(
+        Differing("kernel", name, one.get(name, UNRECORDED), other.get(name, UNRECORDED))
+        for name in dict.fromkeys([*one, *other])
+        if one.get(name) != other.get(name)
+    )
+
+
+def _described(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in _flat_all(description.items()):
+        if isinstance(value, list):
+            if not any(isinstance(each, float) for each in value):
+                yield name, ", ".join(map(str, value))
+        elif isinstance(value, str | int):
+            yield name, str(value)
+
+
+def _flat_all(items: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for name, value in items:
+        yield from _flat(name.replace("_", " "), value)

@@ -1,0 +1,191 @@
+"""A comparison in the words that terminal, comment and page share."""
+
+import math
+from collections.abc import Iterator
+from itertools import groupby
+
+from suite.compare.comparison import Compared, Comparison
+from suite.compare.differing import Differing
+from suite.compare.pairing import By, Uncompared
+from suite.compare.side import Entry
+from suite.compare.spread import Chip
+from suite.measure.statistics import Interval, median
+from suite.report.printable import clipped, printable
+from suite.report.words import case_detail, marks
+from suite.rows import ResultRow
+from suite.selftest.record import Repeatability
+
+NOT_KNOWN = "not known"
+_TOLD_ALONE = ("device", "roofbench", "settings", "variables", "cases")
+_ENOUGH = 5  # cases, whose median says something of the others
+_TIMES_FROM = 2.0  # so many times as long, or the inverse, is a factor; less is a percentage
+_ARROW = " -> "
+_KERNEL = 80  # characters of its names, of which there may be dozens
+
+
+def change(ratio: float) -> str:
+    """B over A as ``+3.1 %``, ``-0.12 %``; from twice on as ``2.35x``."""
+    if not 1 / _TIMES_FROM < ratio < _TIMES_FROM:
+        return f"{_digits(ratio)}x"
+    return f"{_percent(ratio)} %"
+
+
+def interval(found: Interval) -> str:
+    """``+2.8 to +3.4 %``; as factors where one end is one: ``0.743 to 4.01x``."""
+    low, high = change(found.low), change(found.high)
+    if low.endswith("%") and high.endswith("%"):
+        return f"{low.removesuffix(' %')} to {high}"
+    return f"{_digits(found.low)} to {_digits(found.high)}x"
+
+
+def interval_of(case: Compared) -> str:
+    """The interval of the ratio; of medians without one it is not known."""
+    found = case.judgement.interval
+    return interval(found) if case.is_known and math.isfinite(found.high) and found.low > 0 else NOT_KNOWN
+
+
+def within(delta: float) -> str:
+    """The margin of a verdict: ``1 %``, ``0.25 %``, ``6.4 %``."""
+    return f"{100 * delta:.2g} %" if delta < 0.1 else f"{100 * delta:.0f} %"
+
+
+def title(case: Compared) -> str:
+    """Everything that names the pair, what differs as ``library -> triton``; the device by its slot where that is not 0."""
+    a, b = case.pair.a.row, case.pair.b.row
+    parts = [_either(one, other) for one, other in zip(_parts(a), _parts(b), strict=True)]
+    backend = [] if a.backend == b.backend else [_either(a.backend, b.backend)]
+    slot = [f"device {_either(str(a.device_slot), str(b.device_slot))}"] if a.device_slot or b.device_slot else []
+    return " ".join([*parts, *backend, *slot])
+
+
+def entry_title(entry: Entry) -> str:
+    """The same of one result."""
+    row = entry.row
+    return " ".join([*_parts(row), *([f"device {row.device_slot}"] if row.device_slot else [])])
+
+
+def doubts(case: Compared) -> tuple[str, ...]:
+    """The marks of both results, each with whose it is: what to know before trusting the verdict."""
+    of_a, of_b = marks(case.pair.a.row), marks(case.pair.b.row)
+    both = [mark for mark in of_a if mark in of_b]
+    return (
+        *(f"both {mark}" for mark in both),
+        *(f"A {mark}" for mark in of_a if mark not in both),
+        *(f"B {mark}" for mark in of_b if mark not in both),
+    )
+
+
+def remarks(case: Compared) -> tuple[str, ...]:
+    """The marks, a clock that explains why time says something else, and what was executed instead."""
+    kernel = (f"{each.name}: {clipped(each.a, _KERNEL)}{_ARROW}{clipped(each.b, _KERNEL)}" for each in case.kernel)
+    return (*doubts(case), *_clock(case), *kernel)
+
+
+def summary(comparison: Comparison) -> str:
+    """``1 SLOWER, 0 UNDECIDED, 40 SAME, 2 FASTER; 3 not compared, 1 of them lost``: what is ok in A alone."""
+    verdicts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.counts().items())
+    left = f"; {len(comparison.uncompared)} not compared" if comparison.uncompared else ""
+    lost = f", {len(comparison.lost)} of them lost" if comparison.lost else ""
+    return f"{verdicts}{left}{lost}"
+
+
+def joined_by(comparison: Comparison) -> str:
+    """How results were paired, and why so."""
+    how = "case" if comparison.pairing.by is By.CASE else "workload and regime"
+    return f"paired by {how}: {comparison.pairing.why}{_devices(comparison)}"
+
+
+def meaning(comparison: Comparison) -> Iterator[str]:
+    """What the verdicts rest on, a sentence each."""
+    yield (
+        f"B differs from A by more than delta: SLOWER, FASTER; by less: SAME. Delta is {within(comparison.min_effect)}, "
+        "or what two runs of the device differ by anyway where that is more."
+    )
+    if comparison.is_simulated:
+        yield "Simulated: no device was measured."
+    tested = (_repeats(comparison, chip, repeats) for chip, repeats in comparison.repeats.items())
+    yield from dict.fromkeys((*tested, *(_untested(comparison, chip) for chip in comparison.untested)))
+
+
+def _repeats(comparison: Comparison, chip: Chip, repeats: Repeatability) -> str:
+    kinds = "cycles" if repeats.in_cycles else "time where arithmetic bounds it", "time where memory bounds it"
+    rels = zip(kinds, (repeats.cycles_rel, repeats.bytes_rel), strict=True)
+    told = ", ".join(f"{within(rel)} in {kind}" for kind, rel in rels if rel is not None)
+    return f"Two runs of {_device(comparison, chip)} differ by up to {told} where nothing changed (selftest)."
+
+
+def _untested(comparison: Comparison, chip: Chip) -> str:
+    return (
+        f"How far two runs of {_device(comparison, chip)} differ where nothing changed is not known: `roofbench selftest` "
+        f"measures it, and until then a verdict holds for these two runs alone.{_among_themselves(comparison)}"
+    )
+
+
+def _among_themselves(comparison: Comparison) -> str:
+    """How far cases of one device lie apart, where half of them do: on a quiet machine that is one change to all of them."""
+    if comparison.pairing.by is not By.CASE or len(comparison.cases) < _ENOUGH:
+        return ""
+    middle = math.expm1(median(abs(case.gap.change) for case in comparison.cases))
+    return f" Half of these cases differ by {within(middle)} or more." if middle > comparison.min_effect else ""
+
+
+def uncompared(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
+    """Why results were not compared, with the titles of those it is true of; what is ok in A alone first."""
+    ordered = sorted(comparison.uncompared, key=lambda each: (not each.is_lost, _why(each)))
+    for why, group in groupby(ordered, key=_why):
+        yield why, [entry_title(each.entry) for each in group]
+
+
+def name(each: Differing) -> str:
+    """What differed, with its group where the name alone does not tell."""
+    return each.name if each.group in _TOLD_ALONE else f"{each.group} {each.name}"
+
+
+def values(each: Differing) -> str:
+    """``A -> B``, and in how many cases."""
+    return f"{each.a}{_ARROW}{each.b}{f' ({each.where})' if each.where else ''}"
+
+
+def _why(each: Uncompared) -> str:
+    reason = next((entry.row.reason for entry in (each.b, each.a) if entry and entry.row.outcome != "ok"), "")
+    whose = "lost, as it is ok in A alone: " if each.is_lost else ""
+    return f"{whose}{each.why}{f' ({clipped(printable(reason))})' if reason else ''}"
+
+
+def _clock(case: Compared) -> Iterator[str]:
+    """Where cycles and time disagree by more than matters, the clock did it."""
+    clock = case.clock_ratio
+    if case.in_cycles and clock is not None and abs(math.log(clock)) > math.log1p(case.gap.delta):
+        yield f"time {change(case.time_ratio)}, as the clock was {change(clock)}"
+
+
+def _devices(comparison: Comparison) -> str:
+    """``, cuda NVIDIA H200``, or those of either side where they are not the same."""
+    a, b = (
+        ", ".join(dict.fromkeys(f"{row.backend} {row.device}" for row in rows))
+        for rows in ([case.pair.a.row for case in comparison.cases], [case.pair.b.row for case in comparison.cases])
+    )
+    return "" if not a else f", {a}" if a == b else f", {a} against {b}"
+
+
+def _device(comparison: Comparison, chip: Chip) -> str:
+    rows = (entry.row for case in comparison.cases for entry in case.pair)
+    return next(f"{row.backend} {row.device}" for row in rows if (row.device_uid, row.backend) == chip)
+
+
+def _parts(row: ResultRow) -> tuple[str, ...]:
+    return case_detail(row), row.format_label, row.implementation, row.regime
+
+
+def _either(a: str, b: str) -> str:
+    return a if a == b else f"{a}{_ARROW}{b}"
+
+
+def _percent(ratio: float) -> str:
+    value = 100 * (ratio - 1)
+    text = f"{value:+.1f}" if abs(value) >= 0.995 else f"{value:+.2f}"
+    return text.replace("+0.00", "0.00").replace("-0.00", "0.00")
+
+
+def _digits(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 99.5 else f"{ratio:.3g}"

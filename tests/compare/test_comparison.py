@@ -1,0 +1,293 @@
+"""A comparison as data, in words, in a terminal, in a comment, and before a gate."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from suite.compare import words
+from suite.compare.comparison import Comparison, compare
+from suite.compare.gate import FailOn, failures
+from suite.compare.markdown import render_markdown
+from suite.compare.noise import Noise
+from suite.compare.pairing import By, pair
+from suite.compare.quantity import in_cycles, log_ratio
+from suite.compare.side import Side
+from suite.compare.verdict import Verdict
+from suite.measure.statistics import Interval
+from suite.selftest.record import Repeatability
+from suite.show.comparison import comparison_lines
+from suite.show.screen import Screen
+from tests.compare.builders import CERTAIN, QUIET, chip, entry, looked, side, slower
+from tests.report.builders import UID, failed
+
+CHIP = (UID, "cuda")
+NOISY = Noise(0.02, 0.02, CERTAIN)
+
+
+def compared(a: Side, b: Side, by: By | None = None, repeats=None, noise=QUIET, min_effect=0.01) -> Comparison:
+    return compare(a, b, pair(a, b, by), (looked(a, noise), looked(b, noise)), repeats or {}, min_effect)
+
+
+def later(*changes: float, **fields) -> Side:
+    """Run B: each case of ``four`` so much slower."""
+    rows = [each._replace(row=slower(each.row, change)) for each, change in zip(four().entries, changes, strict=True)]
+    return side(*rows, run="b", **fields)
+
+
+def four(**fields) -> Side:
+    return side(*(entry(size, size, size, bound="memory") for size in (512, 1024, 2048, 4096)), **fields)
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Comparison:
+    """One of each verdict, one lost, one that only B has."""
+    b = later(0.05, 0.01, 0.0, -0.2)
+    a = four()
+    lost = entry(8192)
+    crashed = lost._replace(row=failed("crashed", "signal 11 in /home/ada/x.so", case_key=lost.row.case_key, m=8192))
+    b = replace(b, entries=(*b.entries, crashed, entry(16)), info=replace(b.info, version="0.2.0"))
+    return compared(replace(a, entries=(*a.entries, lost)), b)
+
+
+def test_cases_come_the_worst_first(mixed):
+    assert [case.verdict for case in mixed.cases] == [Verdict.SLOWER, Verdict.UNDECIDED, Verdict.SAME, Verdict.FASTER]
+    assert [case.pair.a.row.params["m"] for case in mixed.cases] == [512, 1024, 2048, 4096]
+    assert mixed.counts() == {Verdict.SLOWER: 1, Verdict.UNDECIDED: 1, Verdict.SAME: 1, Verdict.FASTER: 1}
+
+
+def test_of_one_verdict_the_slowest_is_first():
+    cases = compared(four(), later(0.05, 0.30, 0.10, 0.20)).cases
+    assert [round(case.ratio, 2) for case in cases] == [1.3, 1.2, 1.1, 1.05]
+
+
+def test_the_json_has_everything_in_plain_numbers(mixed):
+    plain = json.loads(json.dumps(mixed.to_json(), allow_nan=False))
+    assert (plain["a"]["run"], plain["b"]["run"], plain["by"], plain["min_effect"], plain["level"]) == (
+        "a",
+        "b",
+        "case",
+        0.01,
+        0.05,
+    )
+    assert plain["counts"] == {"SLOWER": 1, "UNDECIDED": 1, "SAME": 1, "FASTER": 1}
+    first = plain["cases"][0]
+    assert first["verdict"] == "SLOWER"
+    assert first["quantity"] == "time"
+    assert first["ratio"] == pytest.approx(1.05) == first["time_ratio"]
+    error = 0.001 * math.sqrt(2)
+    assert first["interval"] == pytest.approx([1.05 * math.exp(-1.96 * error), 1.05 * math.exp(1.96 * error)], rel=1e-5)
+    assert first["delta"] == 0.01
+    assert first["repeatability_rel"] is None
+    assert first["a"]["case_key"] == first["b"]["case_key"]
+    assert [(each["why"], each["lost"]) for each in plain["not_compared"]] == [("B crashed", True), ("not in A", False)]
+    assert plain["not_compared"][1]["a"] is None
+    assert plain["without_repeatability"] == [{"device_uid": UID, "backend": "cuda"}]
+    assert [each["name"] for each in plain["differing"]] == ["version"]
+
+
+def test_what_arithmetic_bounds_is_compared_in_cycles_where_both_counted_them():
+    a, b = entry().row, replace(slower(entry().row, 0.10), clock_hz=1.41e9 / 1.10)
+    assert in_cycles(a, b)
+    assert log_ratio(a, b) == pytest.approx(0.0, abs=1e-12)
+    (case,) = compared(side(entry()), side(entry()._replace(row=b))).cases
+    assert (case.verdict, case.ratio, case.time_ratio) == (Verdict.SAME, pytest.approx(1.0), pytest.approx(1.10))
+    assert words.remarks(case) == ("time +10.0 %, as the clock was -9.1 %",)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"bound": "memory"}, {"clock_hz": None}, {"device": "Testium T2"}], ids=["memory", "uncounted", "another kind"]
+)
+def test_otherwise_in_time(fields):
+    b = replace(slower(entry().row, 0.10), **fields)
+    assert not in_cycles(entry().row, b)
+    assert log_ratio(entry().row, b) == pytest.approx(math.log(1.10))
+
+
+def test_a_stored_repeatability_is_the_margin_and_is_told():
+    known = {CHIP: Repeatability(0.002, 0.06, in_cycles=True, cases=20)}
+    found = compared(four(), later(0.05, 0.0, 0.0, -0.2), repeats=known)
+    assert [case.gap.delta for case in found.cases] == [0.06] * 4
+    assert found.counts()[Verdict.SLOWER] == 0
+    assert found.untested == ()
+    (told,) = [sentence for sentence in words.meaning(found) if "selftest" in sentence]
+    assert told == (
+        "Two runs of cuda Testium T1 differ by up to 0.2 % in cycles, 6 % in time where memory bounds it "
+        "where nothing changed (selftest)."
+    )
+
+
+def test_without_one_it_is_said_what_the_verdicts_hold_for_and_how_far_cases_lie_apart():
+    six = side(*(entry(size, bound="memory") for size in range(8, 56, 8)))
+    off = side(*(each._replace(row=slower(each.row, 0.3)) for each in six.entries), run="b")
+    (told,) = [sentence for sentence in words.meaning(compared(six, off)) if "roofbench selftest" in sentence]
+    assert told.startswith("How far two runs of cuda Testium T1 differ where nothing changed is not known")
+    assert told.endswith("Half of these cases differ by 30 % or more.")
+
+
+def test_many_chips_of_one_kind_are_one_sentence():
+    entries = [entry(device_slot=slot, device_uid=f"chip{slot}") for slot in range(8)]
+    a = side(*entries, devices=[chip(f"chip{slot}") for slot in range(8)])
+    found = compared(a, side(*entries, run="b"))
+    assert len(found.untested) == 8
+    assert sum("is not known" in sentence for sentence in words.meaning(found)) == 1
+
+
+def test_a_result_without_samples_is_undecided():
+    a, b = four(), later(0.5, 0.0, 0.0, 0.0)
+    found = compare(a, b, pair(a, b), ({}, {}), {}, 0.01)
+    assert {case.verdict for case in found.cases} == {Verdict.UNDECIDED}
+    assert words.interval_of(found.cases[0]) == "not known"
+    assert found.to_json()["cases"][0]["interval"] is None
+
+
+def test_marks_stand_beside_the_verdict_with_whose_they_are():
+    a = entry(throttle="sw_power_cap 98%", steady=False)
+    b = entry(throttle="sw_power_cap 98%", contended=True)
+    (case,) = compared(side(a), side(b)).cases
+    assert words.doubts(case) == ("both throttled: sw_power_cap 98%", "A not steady", "B contended")
+
+
+def test_simulated_results_are_labelled():
+    both = side(entry(evidence="simulated"))
+    found = compared(both, side(entry(evidence="simulated"), run="b"))
+    assert "Simulated: no device was measured." in words.meaning(found)
+    assert words.doubts(found.cases[0]) == ("both simulated",)
+
+
+def test_another_kernel_is_named_where_the_same_was_asked_for():
+    a, b = side(entry(), entry(512, implementation="library")), side(entry(), run="b")
+    described = looked(a, kernels=["nvjet_a"]), looked(b, kernels=["nvjet_b"])
+    found = compare(a, b, pair(a, b), described, {}, 0.01)
+    assert words.remarks(found.cases[0]) == ("kernels: nvjet_a -> nvjet_b",)
+    c = side(entry(implementation="triton"), run="c")
+    other = compare(a, c, pair(a, c, By.WORKLOAD), (described[0], looked(c, kernels=["t"])), {}, 0.01)
+    assert other.cases[0].kernel == ()
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(1.031, "+3.1 %"), (0.5004, "-50.0 %"), (1.0012, "+0.12 %"), (1.0, "0.00 %"), (0.999999, "0.00 %"), (2.35, "2.35x"),
+     (0.174, "0.174x"), (1234.5, "1,234x"), (1.9949, "+99.5 %")],
+)  # fmt: skip
+def test_a_ratio_is_a_percentage_until_it_is_a_factor(ratio, text):
+    assert words.change(ratio) == text
+
+
+def test_intervals_are_in_one_unit():
+    assert words.interval(Interval(1.028, 1.034)) == "+2.8 to +3.4 %"
+    assert words.interval(Interval(0.743, 4.01)) == "0.743 to 4.01x"
+
+
+def test_a_title_names_what_differs_on_both_sides():
+    a, b = side(entry()), side(entry(implementation="triton"), run="b")
+    (case,) = compared(a, b).cases
+    assert words.title(case) == "gemm 4096x4096x4096 bf16 library -> triton cold/sustained/device"
+
+
+def test_a_title_names_backends_that_differ_and_devices_other_than_the_first():
+    a = side(entry(), entry(device_slot=1, device_uid="two"))
+    b = side(
+        entry(backend="xla", implementation="xla"), entry(backend="xla", implementation="xla", device_slot=1, device_uid="two")
+    )
+    assert [words.title(case).split(" cold/sustained/device")[1] for case in compared(a, b).cases] == [
+        " cuda -> xla",
+        " cuda -> xla device 1",
+    ]
+
+
+def lines(found: Comparison, width: int | None = None) -> list[str]:
+    return list(comparison_lines(found, Screen(width)))
+
+
+@pytest.mark.parametrize("width", [None, 80, 100])
+def test_no_line_is_wider_than_80_columns_or_the_terminal(mixed, width):
+    assert max(map(len, lines(mixed, width))) <= (width or 80)
+
+
+def test_a_terminal_shows_verdict_ratio_interval_and_both_times(mixed):
+    shown = lines(mixed)
+    head = next(line for line in shown if "95 % interval" in line)
+    row = next(line for line in shown if line.startswith("  SLOWER"))
+    assert head.split() == ["verdict", "B/A", "95", "%", "interval", "delta", "A", "B", "in"]
+    assert row.startswith("  SLOWER      +5.0 %    +4.7 to +5.3 %    1 %  499.3 ns  524.3 ns  ")
+    assert row.endswith("time")
+    assert shown[shown.index(row) + 1].strip() == "gemm 512x512x512 bf16 library cold/sustained/device"
+
+
+def test_the_last_line_is_the_summary(mixed):
+    assert lines(mixed)[-1] == ("1 SLOWER, 1 UNDECIDED, 1 SAME, 1 FASTER; 2 not compared, 1 of them lost")
+
+
+def test_what_was_not_compared_stands_there_with_why_what_was_lost_first(mixed):
+    shown = lines(mixed)
+    below = [line.strip() for line in shown[shown.index("not compared") + 1 :]]
+    assert below[0] == "lost, as it is ok in A alone: B crashed (signal 11 in /home/ada/x.so):"
+    assert below[1].startswith("gemm 8192x4096x4096 bf16")
+    assert "not in A:" in below
+
+
+def test_what_differed_stands_there(mixed):
+    shown = lines(mixed)
+    assert shown[shown.index("what differed") + 1] == "  version: 0.1.0 -> 0.2.0"
+
+
+def test_a_long_list_is_cut_in_a_terminal_and_whole_in_json():
+    a = side(*(entry(8 * size) for size in range(1, 41)), entry())
+    found = compared(a, side(entry(), run="b"))
+    assert "    and 30 more" in lines(found)
+    assert len(found.to_json()["not_compared"]) == 40
+
+
+def test_colours_need_a_terminal_that_wants_them(mixed):
+    assert not any("\033" in line for line in lines(mixed))
+    assert any("\033[31m  SLOWER" in line for line in comparison_lines(mixed, Screen(100, color=True)))
+
+
+def test_a_comment_is_short_where_nothing_happened_and_escapes_and_masks(mixed):
+    text = render_markdown(mixed)
+    head, *rest = text.split("\n\n")
+    assert head == "### roofbench: 1 SLOWER, 1 UNDECIDED, 1 SAME, 1 FASTER; 2 not compared, 1 of them lost"
+    table = next(block for block in rest if block.startswith("| Verdict"))
+    assert [line.split(" | ")[0] for line in table.splitlines()[2:]] == ["| SLOWER", "| UNDECIDED", "| FASTER"]
+    assert "<details><summary>1 case SAME</summary>" in rest
+    assert "/home/ada" not in text
+    assert "crashed (signal 11 in \\~/x.so)" in text
+    assert "| version | 0.1.0 | 0.2.0 |  |" in text
+    hostile = replace(mixed, a=replace(mixed.a, run="<script>|`x`"))
+    assert "\\<script\\>\\|\\`x\\`" in render_markdown(hostile)
+
+
+def test_a_comment_of_a_thousand_cases_still_fits_one():
+    a = side(*(entry(8 * size, bound="memory") for size in range(1, 1001)))
+    b = side(*(each._replace(row=slower(each.row, 0.05)) for each in a.entries), run="b")
+    text = render_markdown(compared(a, b))
+    assert "and 900 more" in text
+    assert len(text) < 65_536
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "expected"),
+    [
+        ([], []),
+        ([FailOn.SLOWER], ["1 case SLOWER"]),
+        ([FailOn.FASTER], ["1 case FASTER"]),
+        ([FailOn.DIFFERENT], ["1 case SLOWER", "1 case FASTER"]),
+        ([FailOn.UNDECIDED], ["1 case UNDECIDED"]),
+        ([FailOn.LOST], ["1 case lost"]),
+        ([FailOn.SLOWER, FailOn.LOST], ["1 case SLOWER", "1 case lost"]),
+    ],
+)
+def test_a_gate_fails_on_what_it_was_told_to(mixed, fail_on, expected):
+    assert failures(mixed, fail_on) == expected
+
+
+def test_a_gate_passes_where_there_is_nothing_of_it():
+    same = compared(four(), later(0.0, 0.0, 0.0, 0.0))
+    assert failures(same, list(FailOn)) == []
+    assert words.summary(same) == "0 SLOWER, 0 UNDECIDED, 4 SAME, 0 FASTER"
+
+
+def test_noise_decides():
+    assert compared(four(), later(0.05, 0.0, 0.0, 0.0), noise=NOISY).counts()[Verdict.UNDECIDED] == 4
