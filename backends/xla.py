@@ -93,8 +93,11 @@ class XlaBackend:
 
     def prepare(self, case: Case, sets: int, seed: int) -> Kernel:
         from backends.jax import jobs
+        from backends.jax.kernel import XlaKernel
 
         kernel = jobs.prepare(case, self._selected_target(), sets, seed)
+        if not isinstance(kernel, XlaKernel):  # it waits for itself, in another process
+            return kernel
         self._kernels = [each for each in self._kernels if each.outputs] + [kernel]
         return kernel
 
@@ -104,10 +107,14 @@ class XlaBackend:
         A CPU is timed as the CPU backend times it, by the host's clock: a loop there is another program than a launch,
         because XLA runs small loops on one thread.
         """
+        from backends.jax import collective
+        from backends.jax.collective.kernel import XlaCollective
         from backends.jax.kernel import XlaKernel
         from backends.launches.host_sampler import HostSampler, clock_resolution_s
         from backends.launches.plan import LaunchPlan
 
+        if isinstance(kernel, XlaCollective):
+            return collective.sampler(kernel)
         assert isinstance(kernel, XlaKernel)
         on_cpu, cold = self._selected_target().kind == "cpu", case.regime.cache == "cold"
         if cold and not on_cpu:

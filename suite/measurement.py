@@ -9,7 +9,7 @@ from suite.backend import Channel
 from suite.measure.samples import decode, encode
 from suite.outcome import Outcome
 
-TIMED = (Outcome.OK, Outcome.IMPOSSIBLE)  # the outcomes that have samples
+TIMED = (Outcome.OK, Outcome.IMPOSSIBLE, Outcome.UNCHECKED)  # the outcomes that have samples
 
 
 class Span(NamedTuple):

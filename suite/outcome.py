@@ -15,6 +15,7 @@ class Outcome(StrEnum):
     CRASHED = "crashed"  # the worker died, or its device context is lost
     ERROR = "error"  # the implementation raised
     NOT_HONOURED = "not_honoured"  # a forced algorithm was not the one that ran
+    UNCHECKED = "unchecked"  # imported only: timed by a tool that did not look at the result
 
 
 class Evidence(StrEnum):

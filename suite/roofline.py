@@ -118,10 +118,12 @@ def summarize(
 ) -> Summary | None:
     """Derive everything a row shows from one measurement; ``None`` unless it was timed, verified and possible.
 
+    A time that another tool took of what it did not check is shown too, with that outcome.
+
     What was refused keeps its samples in the store, and has no rate that anything could show.
     """
     samples = measurement.samples
-    if measurement.outcome is not Outcome.OK or samples is None:
+    if measurement.outcome not in (Outcome.OK, Outcome.UNCHECKED) or samples is None:
         return None
     times_s, p50_s = launch_times_s(samples), median_s(samples)
     if p50_s <= 0:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from backends.jax import calibration, gemm
+from backends.jax import calibration, collective, gemm
+from backends.jax.collective.kernel import XlaCollective
 from backends.jax.kernel import XlaKernel
 from backends.jax.target import Target
 from suite.case import Case
@@ -14,12 +15,13 @@ class Port(NamedTuple):
     """A job's side of this backend: why a case cannot run, and how a case is made ready."""
 
     reason: Callable[[Case, Target], str | None]
-    prepare: Callable[[Case, Target, int, int], XlaKernel]
+    prepare: Callable[[Case, Target, int, int], XlaKernel | XlaCollective]
 
 
 PORTS = {
     "gemm": Port(gemm.reason, gemm.prepare),
     "calibration": Port(calibration.reason, calibration.prepare),
+    "collective": Port(collective.reason, collective.prepare),
 }
 
 
@@ -31,6 +33,6 @@ def reason(case: Case, target: Target) -> str | None:
     return port.reason(case, target)
 
 
-def prepare(case: Case, target: Target, sets: int, seed: int) -> XlaKernel:
+def prepare(case: Case, target: Target, sets: int, seed: int) -> XlaKernel | XlaCollective:
     """Make a supported case ready on ``target``."""
     return PORTS[case.workload.job].prepare(case, target, sets, seed)

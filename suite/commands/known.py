@@ -68,6 +68,7 @@ def going_on(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfig,
 def stored_run(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfig, RunInfo]":
     """The run that ``resume`` names, with its own configuration; ``UsageError`` for anything given beside it."""
     from suite.config import from_stored
+    from suite.importers.origin import refuse_imported
     from suite.store.queries import Reader
 
     for override in overrides:
@@ -75,6 +76,7 @@ def stored_run(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfi
             raise UsageError(f"{override} cannot change a run that goes on; leave it out, or start a new run without resume")
     with Reader.open(config.store.url) as reader:
         info = reader.resolve(config.resume)
+    refuse_imported(info)
     return from_stored(info.config), info
 
 

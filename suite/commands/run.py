@@ -80,8 +80,9 @@ def run(args: argparse.Namespace) -> int:
     if args.multirun:
         return _sweep_configurations(args)
     from suite.config import compose
+    from suite.ranks.join import taking_part
 
-    return measure(compose(args.overrides, args.config_dir), args.overrides)
+    return taking_part(compose(args.overrides, args.config_dir), args.overrides, measure)
 
 
 def _refuse_two_modes(args: argparse.Namespace) -> None:
@@ -128,13 +129,14 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
     from suite.commands.known import going_on
     from suite.config.multirun import sweep
     from suite.errors import RoofbenchError
+    from suite.ranks.join import taking_part
 
     statuses = []
 
     def task(config: "RunConfig", overrides: Sequence[str]) -> None:
         sys.stdout.write(f"\n{' '.join(overrides)}\n")
         try:
-            statuses.append(measure(config, overrides))
+            statuses.append(taking_part(config, overrides, measure))
         except RoofbenchError as error:
             sys.stderr.write(f"roofbench: {error}\n")
             statuses.append(error.exit_status)

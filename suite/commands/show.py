@@ -81,6 +81,7 @@ def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
 def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     from suite.experiment_file import own_folder_lines
     from suite.report.trust import distrust_lines
+    from suite.show.imported import imported_lines
     from suite.show.results import case_hint, run_lines
     from suite.show.screen import screen_of
 
@@ -92,7 +93,9 @@ def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
         return (_keyed(row) for row in rows)
     option = store_option(reader.path.resolve())
     devices = reader.devices(info.run)
-    lines = (*run_lines(info, devices, rows, screen_of(sys.stdout)), *distrust_lines(reader, [each.info for each in devices]))
+    screen = screen_of(sys.stdout)
+    shown = (*run_lines(info, devices, rows, screen), *imported_lines(reader, rows, screen))
+    lines = (*shown, *distrust_lines(reader, [each.info for each in devices]))
     return (*lines, *own_folder_lines(info, store_override(reader.path)), *case_hint(info, rows, option))
 
 

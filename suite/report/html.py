@@ -15,12 +15,14 @@ import plotly.graph_objects as go
 
 from suite.outcome import Outcome
 from suite.report.cases import DIGITS, POINTS
+from suite.report.collective_html import collective_figures, collective_sections
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.figures import CHART_CONFIG, roofline_figure
 from suite.report.glossary import GLOSSARY
 from suite.report.headlines import NO_RESULT, Headline, about, rate
 from suite.report.ladder import ABOUT, Ladder
 from suite.report.ladder_figure import drawn, ladder_figure
+from suite.report.lever_html import lever_figures, lever_sections
 from suite.report.method import METHOD, OUTCOMES
 from suite.report.palette import INKS, Theme, format_colour
 from suite.report.roofs import drawable
@@ -107,7 +109,9 @@ def _device(run: RunReport, device: DeviceReport, index: int) -> Html:
     title = f"Roofline of {device.label}"
     heading = tag("h3", title, id=f"device-{index}")
     warned = [tag("p", _sentence(device.distrust), class_="notice", role="note")] if device.distrust else []
-    parts = (*warned, _headlines(device), _figure(device, index), *_ladders(device, index), _results(run, device, index))
+    levers = lever_sections(device.rows, device.label, index)
+    parts = (*warned, _headlines(device), _figure(device, index), *_ladders(device, index), *levers)
+    parts = (*parts, *collective_sections(device.rows, device.label, index), _results(run, device, index))
     return tag("section", heading, *parts)
 
 
@@ -187,6 +191,8 @@ def _device_data(index: int, device: DeviceReport) -> Iterator[Html]:
         drawable_ones = {theme: figure for theme, figure in figures.items() if figure is not None}
         if drawable_ones:
             yield _figure_data(f"ladder-{index}-{number}", drawable_ones)
+    for target, drawings in (*lever_figures(device.rows, device.roofs, index), *collective_figures(device.rows, index)):
+        yield _figure_data(target, drawings)
 
 
 def _figure_data(target: str, figures: Mapping[Theme, go.Figure]) -> Html:

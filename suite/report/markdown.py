@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from suite.outcome import Outcome
+from suite.report.collective_markdown import collective_blocks
 from suite.report.columns import COLUMNS, told
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.glossary import GLOSSARY
 from suite.report.headlines import NO_RESULT, Headline, about, rate
 from suite.report.ladder import ABOUT, Ladder
 from suite.report.ladder_columns import columns
+from suite.report.lever_markdown import lever_blocks
 from suite.report.method import METHOD, OUTCOMES
 from suite.report.roofs import Roof
 from suite.report.system import Group
@@ -66,6 +68,8 @@ def _device(device: DeviceReport) -> Iterator[str]:
     yield _table(("Roof", "Pipe", "Load", "Peak", "Bandwidth", "Ridge"), (_roof(roof) for roof in device.roofs.lines))
     yield from (_text(f"Note: {note}.") for note in device.roofs.notes)
     yield from _ladders(device)
+    yield from lever_blocks(device.rows, device.label, _table, _text)
+    yield from collective_blocks(device.rows, device.label, _table, _text)
     yield f"### Results of {_text(device.label)}"
     shown = told(COLUMNS, device.rows)
     yield _table([column.title for column in shown], ([column.text(row) for column in shown] for row in device.rows))

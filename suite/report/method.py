@@ -97,4 +97,5 @@ OUTCOMES = {
     "crashed": "the worker died or its device context was lost",
     "error": "the implementation raised an error",
     "not_honoured": "a forced algorithm was not the one that ran",
+    "unchecked": "imported: timed by a tool that did not look at the result",
 }

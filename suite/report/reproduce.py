@@ -4,6 +4,7 @@ import shlex
 from typing import NamedTuple
 
 from suite.experiment_file import COMMAND, PLACE, experiment_file, missing_elsewhere, own_folder
+from suite.importers.origin import imported_file, was_imported
 from suite.report.privacy import Scrubber, without_place_overrides
 from suite.rows import RunInfo
 
@@ -22,6 +23,9 @@ class Command(NamedTuple):
 
 def rerun_command(info: RunInfo, scrubber: Scrubber) -> Command:
     """``roofbench run`` with the run's own overrides, less those that say where results go; or with its experiment file."""
+    if was_imported(info):
+        line = shlex.join(["roofbench", "import", scrubber.text(imported_file(info))])
+        return Command(line, ("another tool measured this; the command reads its log again",), "", needs_file=False)
     what, needed = f"run {info.run}", own_folder(info)
     file = experiment_file(scrubber.json(info.config), what)
     given = without_place_overrides(info.overrides)

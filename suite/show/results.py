@@ -8,6 +8,7 @@ from suite.outcome import Bound, Outcome
 from suite.report.printable import clipped, printable
 from suite.report.words import NOT_RESOLVED, duration, marks, percent, relative_error, relative_half_width, tera_rates
 from suite.rows import DeviceRow, ResultRow, RunInfo
+from suite.show.collective import study_lines
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
 
@@ -21,6 +22,7 @@ COLUMNS = (
     Column("± of p50", rank=2, right=True),
     Column(RATE, rank=3, right=True),
     Column(DATA, rank=8, right=True),
+    Column("tokens/s", right=True),
     Column("of spec", right=True),
     Column("at clock", rank=7, right=True),
     Column("empirical", rank=6, right=True),
@@ -38,6 +40,7 @@ def run_lines(run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultR
         yield ""
         yield screen.paint(printable(f"{job} {label}{on}"), "bold")
         yield from result_table(group, screen)
+    yield from study_lines(rows, screen)
     yield ""
     yield counts_line(rows)
 
@@ -143,6 +146,7 @@ def _row(row: ResultRow, differing: Sequence[str]) -> Row:
             _percent_width(half_width),
             f"{row.flop_s / 1e12:.4g}" if row.flop_s else "",
             f"{row.bytes_s / 1e9:.4g}" if row.bytes_s else "",
+            f"{row.tokens_s:.4g}" if row.tokens_s else "",
             percent(row.fractions.spec),
             percent(row.fractions.at_clock) if row.fractions.at_clock is not None else "",
             percent(row.fractions.empirical) if row.fractions.empirical is not None else "",

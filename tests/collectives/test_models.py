@@ -31,7 +31,9 @@ def made(
     for ranks in worlds:
         for size in sizes:
             steps, moved = (
-                (2 * (ranks - 1), 2 * (ranks - 1) * size / ranks) if algo is Algo.RING else (2 * math.log2(ranks), 2 * size)
+                (2 * (ranks - 1), 2 * (ranks - 1) * size / ranks)
+                if algo is Algo.RING
+                else (2 * math.log2(ranks), (size if ranks == 2 else 2 * size))  # two ranks have one edge in each tree
             )
             exact = steps * alpha_s + moved / bandwidth
             times.append(Timing(ranks, size, exact * float(np.exp(noise * random.normal()))))

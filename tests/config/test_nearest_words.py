@@ -29,8 +29,8 @@ CASES = [
     *(
         (
             f"{added}jobs.collective.operations=[all_reduce]",
-            "unknown key 'jobs.collective.operations'; choose from: algos, formats, implementations, in_place, name, ops, "
-            "protos, share_device, sizes, world_sizes",
+            "unknown key 'jobs.collective.operations'; choose from: algos, formats, implementations, in_place, joined, name, "
+            "ops, protos, share_device, sizes, world_sizes",
         )
         for added in ("", "+")
     ),

@@ -58,9 +58,10 @@ def looking(browser: Any, *, width: int = WIDE, scheme: str = "light", offline: 
 
 
 def points_drawn(page: Any) -> list[int]:
-    """How many points each figure on the page really shows, counted in its SVG."""
+    """How many points each roofline on the page really shows, counted in its SVG."""
     counts: list[int] = page.evaluate(
-        """() => [...document.querySelectorAll('.js-plotly-plot')].map(gd => gd._fullData
+        """() => [...document.querySelectorAll('.js-plotly-plot')]
+            .filter(gd => gd._fullData.some(trace => trace.meta === 'points')).map(gd => gd._fullData
             .filter(trace => trace.meta === 'points')
             .reduce((sum, trace) => sum + gd.querySelectorAll(`.trace${trace.uid} path.point`).length, 0))"""
     )

@@ -236,7 +236,7 @@ def test_the_legend_hides_a_format(browser, address, rows):
         page.wait_for_selector(PLOT, state="attached")
         page.locator(".legendtoggle").first.click()
         kept = sum(row.outcome == "ok" and row.format != "bf16" for row in rows)
-        until(page, f"document.querySelectorAll('.js-plotly-plot .points path.point').length < {len(rows)}")
+        until(page, f"document.querySelectorAll('#plot-0 .points path.point').length < {len(rows)}")
         visible = (
             "gd => gd._fullData.filter(t => t.meta === 'points' && t.visible === true).reduce((n, t) => n + t.x.length, 0)"
         )

@@ -1,43 +1,27 @@
 """The ranks of one world: children of the worker, started together, told together, and given up together."""
 
-import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
 import torch.distributed as dist
 
 from backends.failures import Classified
-from backends.torch.collective.forced import start_environment
 from backends.torch.collective.orders import Broke, CloseGroup, Leave, OpenGroup, Order
-from backends.torch.collective.rank import HOST
+from backends.torch.collective.starting import Handle, JoinedRanks, OwnRanks, Started, Starter, World
 from suite.backend import Failure
 from suite.collectives.log.reader import DebugLog
-from suite.collectives.transport import Transport
 from suite.outcome import Outcome
+from suite.ranks.keeper import RANK_MODULE
+from suite.ranks.places import Places
 
-RANK_MODULE = "backends.torch.collective.rank"
 GRACE_S = 2.0  # between what the others notice of a rank's death and the end of its process
 LEAVE_S = 5.0
+LOOK_EVERY_S = 0.02
 Environment = tuple[tuple[str, str | None], ...]
-
-
-class World(NamedTuple):
-    """How many ranks, over what, and the device of each as torch names it."""
-
-    transport: Transport
-    devices: tuple[str, ...]
-
-    @property
-    def ranks(self) -> int:
-        return len(self.devices)
 
 
 @dataclass(slots=True)
@@ -60,12 +44,19 @@ class Crew:
         self.world = world
         self._count = 0
         self._groups: dict[Environment, Group] = {}
-        self._store = _store()
-        self._ranks = [self._start(rank, module) for rank in range(world.ranks)]
+        self._starter = _starter(world)
+        self._store = _store(self._starter.host)
+        self._ranks: list[Started] = []
+        try:
+            self._ranks = self._starter.start(world, self._store.port, module)
+        except BaseException:
+            self._starter.close()
+            raise
 
     @property
     def pids(self) -> tuple[int, ...]:
-        return tuple(process.pid for process, _ in self._ranks)
+        """Of the ranks that are children of this process."""
+        return tuple(rank.handle.pid for rank in self._ranks if rank.handle.pid)
 
     @property
     def alive(self) -> bool:
@@ -104,19 +95,16 @@ class Crew:
             except ConnectionError:
                 continue
         until = time.monotonic() + LEAVE_S
-        for process, _ in self._ranks:
-            try:
-                process.wait(max(0.0, until - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                break
+        while time.monotonic() < until and any(rank.handle.poll() is None for rank in self._ranks):
+            time.sleep(LOOK_EVERY_S)
         self.kill()
 
     def kill(self) -> None:
         """Kill every rank."""
-        for process, connection in self._ranks:
-            process.kill()
-            process.wait()
+        for handle, connection in self._ranks:
+            handle.kill()
             connection.close()
+        self._starter.close()
         self._ranks = []
         self._groups.clear()
 
@@ -126,21 +114,6 @@ class Crew:
             if not group.users:
                 del self._groups[environment]
                 self.ask(CloseGroup(group.number))
-
-    def _start(self, rank: int, module: str) -> tuple["subprocess.Popen[bytes]", Connection]:
-        ours, theirs = socket.socketpair()
-        told = {"fd": theirs.fileno(), "parent": os.getpid(), "rank": rank, "ranks": self.world.ranks}
-        told |= {"port": self._store.port, "threads": max(1, torch.get_num_threads() // self.world.ranks)}
-        command = [sys.executable, "-m", module, "--device", self.world.devices[rank]]
-        command += [word for name, value in told.items() for word in (f"--{name}", str(value))]
-        with theirs:
-            process = subprocess.Popen(
-                command,
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, **start_environment(self.world.transport, rank)},
-            )
-        return process, Connection(ours.detach())
 
     def _answers(self) -> list[Any]:
         """Wait for all: whoever fails first ends it, as the others may be waiting for that rank."""
@@ -162,39 +135,41 @@ class Crew:
 
     def _give_up(self, number: int, broke: Broke | None) -> None:
         """Kill all and say what it was: a rank's death rather than what another noticed of it."""
-        dead = _first_dead([process for process, _ in self._ranks], number if broke is None else None)
+        dead = _first_dead([rank.handle for rank in self._ranks], number if broke is None else None)
         ranks = self.world.ranks
         self.kill()
         if dead is not None:
-            raise Classified(Failure(Outcome.CRASHED, f"rank {dead[0]} of {ranks} {_ended(dead[1])}", fatal=False))
+            raise Classified(Failure(Outcome.CRASHED, f"rank {dead[0]} of {ranks} {dead[1]}", fatal=False))
         assert broke is not None, "a rank whose connection is closed has ended"
         raise Classified(Failure(broke.outcome, f"rank {number} of {ranks}: {broke.reason}", fatal=False))
 
 
-def _store() -> dist.TCPStore:
+def _starter(world: World) -> Starter:
+    if not world.joined:
+        return OwnRanks()
+    places = Places.told()
+    assert places is not None, "such a case is refused where there is no launcher"
+    return JoinedRanks(places)
+
+
+def _store(host: str) -> dist.TCPStore:
     """Where the ranks meet.  Left to itself it listens on every interface, to whoever asks."""
-    listening = socket.create_server((HOST, 0))
+    listening = socket.create_server((host, 0))
     port = listening.getsockname()[1]
     descriptor = listening.detach()  # the store's from here on
-    return dist.TCPStore(HOST, port, is_master=True, wait_for_workers=False, master_listen_fd=descriptor, use_libuv=True)
+    return dist.TCPStore(host, port, is_master=True, wait_for_workers=False, master_listen_fd=descriptor, use_libuv=True)
 
 
-def _first_dead(processes: Sequence["subprocess.Popen[bytes]"], known: int | None) -> tuple[int, int] | None:
-    """The number and status of a rank that has ended, or ends within the grace; ``known`` has closed its connection."""
+def _first_dead(handles: Sequence[Handle], known: int | None) -> tuple[int, str] | None:
+    """The number of a rank that has ended, or ends within the grace, and how; ``known`` has closed its connection."""
     until = time.monotonic() + GRACE_S
     while time.monotonic() < until:
-        for number, process in enumerate(processes):
-            status = process.poll()
-            if status is not None:
-                return number, status
-        time.sleep(0.02)
+        for number, handle in enumerate(handles):
+            how = handle.poll()
+            if how is not None:
+                return number, how
+        time.sleep(LOOK_EVERY_S)
     if known is None:
         return None
-    processes[known].kill()
-    return known, processes[known].wait()
-
-
-def _ended(status: int) -> str:
-    if status < 0:
-        return f"died with {signal.Signals(-status).name}"
-    return f"left with status {status}"
+    handles[known].kill()
+    return known, handles[known].poll() or "closed its connection"

@@ -30,16 +30,18 @@ _SHARED = {
 }
 
 
-def start_environment(transport: Transport, rank: int) -> dict[str, str]:
+def start_environment(transport: Transport, rank: int, joined: bool = False) -> dict[str, str]:
     """What a rank's process is started with.  Reduction in the switch stays off: its busbw is not that of a link.
 
-    All ranks are of this host, so that what they listen on is its loopback.
+    Ranks that this run starts are all of this host, so that what they listen on is its loopback.  Those that were joined
+    may be anywhere: their keepers know the interface.
     """
-    gloo = {"GLOO_SOCKET_IFNAME": "lo"}
+    gloo = {} if joined else {"GLOO_SOCKET_IFNAME": "lo"}
     if transport is Transport.HOST:
         return gloo
+    nccl = {} if joined else {"NCCL_SOCKET_IFNAME": "lo"}
     shared = {**_SHARED, HOST_ID: f"roofbench-rank-{rank}"} if transport is Transport.SHARED_GPU else {}
-    return {**gloo, **OBSERVING, "NCCL_SOCKET_IFNAME": "lo", "NCCL_NVLS_ENABLE": "0", **shared}
+    return {**gloo, **OBSERVING, **nccl, "NCCL_NVLS_ENABLE": "0", **shared}
 
 
 def group_environment(task: Task, version: NcclVersion) -> tuple[tuple[str, str | None], ...]:
@@ -50,9 +52,9 @@ def group_environment(task: Task, version: NcclVersion) -> tuple[tuple[str, str 
     return tuple(sorted(variables.items()))
 
 
-def variables_set(transport: Transport, environment: Iterable[tuple[str, str | None]]) -> dict[str, str]:
+def variables_set(transport: Transport, environment: Iterable[tuple[str, str | None]], joined: bool = False) -> dict[str, str]:
     """What is set of NCCL for the ranks and for a group of this ``environment``, less the name that a rank has for itself."""
-    every = {**start_environment(transport, 0), **dict(environment)}
+    every = {**start_environment(transport, 0, joined), **dict(environment)}
     return {name: value for name, value in sorted(every.items()) if name.startswith("NCCL_") and name != HOST_ID and value}
 
 

@@ -35,6 +35,7 @@ from suite.collectives.part import Part
 from suite.jobs.collective import Task
 from suite.jobs.collective.task import OWN
 from suite.outcome import Outcome
+from suite.ranks.places import Places
 
 
 class CollectiveKernel:
@@ -103,7 +104,8 @@ class CollectiveKernel:
             "transport": task.transport.value,
             "algorithm_source": OWN if task.implementation == OWN else LIBRARY,
             "library": self._library,
-            **({"set": variables} if (variables := forced.variables_set(task.transport, self._group.environment)) else {}),
+            **({"set": variables} if (variables := self._variables()) else {}),
+            **joined_description(task),
             "asked": task.choice.label,
             **({} if task.implementation == OWN else forced.described(self._observation())),
             "busbw": busbw_formula(task.op) if task.transport.has_bandwidth else "none: the ranks take turns on one device",
@@ -126,6 +128,9 @@ class CollectiveKernel:
         self._group.users -= 1
         if self.crew.alive:
             self.crew.ask(Discard(self._ticket))
+
+    def _variables(self) -> dict[str, str]:
+        return forced.variables_set(self.task.transport, self._group.environment, self.task.joined)
 
     def _observation(self) -> Observation:
         if self.task.implementation == OWN or self._log.version is None:
@@ -160,6 +165,14 @@ class CollectiveKernel:
         ranks = ", ".join(str(rank) for rank, count in enumerate(wrong) if count)
         elements = self.task.message.receive_elements
         return f"exact integers came out wrong: {max(wrong)} of {elements} elements at worst, on ranks {ranks} of {len(wrong)}"
+
+
+def joined_description(task: Task) -> dict[str, Any]:
+    """Who started the ranks, where it was not this run."""
+    places = Places.told() if task.joined else None
+    if places is None:
+        return {}
+    return {"ranks_from": places.launcher, "hosts": len({place.host for place in places.ranks[: task.ranks]})}
 
 
 def _slices(probe: Probe) -> tuple[Part, ...]:

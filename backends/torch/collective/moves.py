@@ -47,8 +47,8 @@ def _library(op: Op, rank: int, ranks: int, buffers: Buffers, group: Any) -> Cal
         case Op.BROADCAST:
             return partial(dist.broadcast, received, src=ROOT, group=group)
         case _:
-            to_next = dist.P2POp(dist.isend, sent, (rank + 1) % ranks, group=group)
-            return partial(_exchange, [to_next, dist.P2POp(dist.irecv, received, (rank - 1) % ranks, group=group)])
+            from_last = dist.P2POp(dist.irecv, received, (rank - 1) % ranks, group=group)
+            return partial(_exchange, [from_last, dist.P2POp(dist.isend, sent, (rank + 1) % ranks, group=group)])
 
 
 def _renamed(now: str, before: str) -> Callable[..., object]:
@@ -91,10 +91,12 @@ def _share(task: Task, rank: int) -> Part:
 
 
 def _post(step: Step, data: torch.Tensor, staged: torch.Tensor, group: Any) -> _Posted:
-    """Both ends of a pair order their messages by where the elements stand, as NCCL matches by order alone."""
+    """Both ends of a pair order their messages by where the elements stand, as NCCL matches by order alone.
+
+    What is received is posted first: gloo's word that a receiver is ready goes over the connection that carries the data the
+    other way, and behind them two ranks would take turns instead of sending at once.
+    """
     messages, added, at = [], [], 0
-    for send in sorted(step.sends, key=lambda each: each.part):
-        messages.append(dist.P2POp(dist.isend, _slice(data, send.part), send.peer, group=group, tag=_tag(send.part)))
     for receive in sorted(step.receives, key=lambda each: each.part):
         target = _slice(data, receive.part)
         if receive.add:
@@ -104,6 +106,8 @@ def _post(step: Step, data: torch.Tensor, staged: torch.Tensor, group: Any) -> _
         else:
             arriving = target
         messages.append(dist.P2POp(dist.irecv, arriving, receive.peer, group=group, tag=_tag(receive.part)))
+    for send in sorted(step.sends, key=lambda each: each.part):
+        messages.append(dist.P2POp(dist.isend, _slice(data, send.part), send.peer, group=group, tag=_tag(send.part)))
     return _Posted(messages, added)
 
 

@@ -6,15 +6,17 @@ import torch
 import torch.distributed as dist
 
 from backends.torch.collective import forced
-from backends.torch.collective.crew import Crew, World
+from backends.torch.collective.crew import Crew
 from backends.torch.collective.kernel import CollectiveKernel
 from backends.torch.collective.sampler import SlowestRankSampler
+from backends.torch.collective.starting import World
 from backends.torch.target import Target
 from suite.backend import Kernel, Sampler
 from suite.case import Case
 from suite.collectives.names import Proto
 from suite.collectives.transport import Transport
 from suite.jobs.collective import Task
+from suite.ranks.places import Places
 
 Start = Callable[[World], Crew]
 
@@ -50,13 +52,13 @@ def reason(case: Case, target: Target) -> str | None:
         return f"collectives are timed by what every rank waits, warm/{regime.load}/call, not {regime.label}"
     if not dist.is_available():
         return "this build of torch has no torch.distributed"
-    return task.misfit() or (_on_host(task, target) if target.kind == "cpu" else _on_devices(task, target))
+    return task.misfit() or _unjoined(task) or (_on_host(task, target) if target.kind == "cpu" else _on_devices(task, target))
 
 
 def prepare(case: Case, target: Target, sets: int, seed: int) -> CollectiveKernel:
     """Start the ranks or take those that are there, make the process group, and send exact integers once."""
     task = Task.of(case)
-    crew = CREWS.of(World(task.transport, devices(task, target)))
+    crew = CREWS.of(World(task.transport, devices(task, target), task.joined))
     if target.kind == "cpu":
         return CollectiveKernel(crew, task, crew.group("gloo", ()), f"gloo of torch {torch.__version__}", seed)
     version = forced.nccl_version()
@@ -75,6 +77,18 @@ def sampler(kernel: Kernel) -> Sampler:
     return SlowestRankSampler(kernel)
 
 
+def _unjoined(task: Task) -> str | None:
+    """Why ranks that a launcher started are not there; ``None`` where they are, or none are asked for."""
+    if not task.joined:
+        return None
+    places = Places.told()
+    if places is None:
+        return "this case is one of ranks that torchrun, srun or mpirun starts, and none did; start the run under one of them"
+    if task.ranks > len(places.ranks):
+        return f"this case takes {task.ranks} ranks and {places.launcher} started {len(places.ranks)}; start as many"
+    return None
+
+
 def _on_host(task: Task, target: Target) -> str | None:
     if task.transport is not Transport.HOST:
         return f"ranks on a CPU talk over the host, not over {task.transport}"
@@ -89,6 +103,8 @@ def _on_devices(task: Task, target: Target) -> str | None:
     if not dist.is_nccl_available():
         return "this build of torch has no NCCL"
     seen = torch.cuda.device_count()
+    if task.joined:
+        return None
     if task.transport is Transport.DEVICE_LINK and task.ranks > seen:
         return (
             f"{task.ranks} ranks need a device each and torch sees {seen}; jobs.collective.share_device=true has them share "
@@ -101,6 +117,9 @@ def devices(task: Task, target: Target) -> tuple[str, ...]:
     """The device of each rank: the selected one, and those after it where every rank has its own."""
     if target.kind == "cpu":
         return ("cpu",) * task.ranks
+    places = Places.told() if task.joined else None
+    if places is not None:
+        return tuple(f"cuda:{place.local_rank}" for place in places.ranks[: task.ranks])
     first = target.device.index or 0
     apart = task.transport is Transport.DEVICE_LINK
     return tuple(f"cuda:{(first + rank * apart) % torch.cuda.device_count()}" for rank in range(task.ranks))

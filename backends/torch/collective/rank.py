@@ -1,4 +1,4 @@
-"""A rank: ``python -m backends.torch.collective.rank``, started by a crew only.
+"""A rank: ``python -m backends.torch.collective.rank``, started for a crew only.
 
 It answers orders one by one, in step with the other ranks.  Its process groups: one of gloo for barriers, which leaves no trace
 in the library's log, and those that are measured.
@@ -13,6 +13,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from datetime import timedelta
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,6 +21,7 @@ import torch.distributed as dist
 
 from backends.failures import classify
 from backends.torch.collective.debug_file import DebugFile
+from backends.torch.collective.meeting import greet
 from backends.torch.collective.orders import (
     Broke,
     CloseGroup,
@@ -38,21 +40,24 @@ from backends.torch.collective.orders import (
     Sample,
     TellChoices,
 )
+from backends.torch.collective.record import RankRecord
 from backends.torch.collective.share import Share
 from suite.collectives.log.reader import DebugLog, read_log
+from suite.ranks.keeper import RANK_MODULE
 from suite.worker.lifeline import bind_to_parent, leave_no_core
 from suite.worker.serve import caught
 
 # A rank that waits for another is ended by the deadline of the case's phase, never by the library.
 NEVER = timedelta(days=30)
-HOST = "127.0.0.1"
 
 
 class Rank:
-    """``log_text`` gives what the library has logged since the last call; gloo logs nothing."""
+    """``log_text`` gives what the library has logged since the last call; gloo logs nothing.  ``record`` is its own file."""
 
-    def __init__(self, number: int, device: torch.device, log_text: Callable[[], str]) -> None:
-        self._number, self._device, self._log_text = number, device, log_text
+    def __init__(
+        self, number: int, device: torch.device, log_text: Callable[[], str], record: RankRecord | None = None
+    ) -> None:
+        self._number, self._device, self._log_text, self._record = number, device, log_text, record
         self._groups: dict[int, Any] = {}
         self._shares: dict[int, Share] = {}
         self._library = DebugLog()
@@ -64,7 +69,19 @@ class Rank:
         text = self._log_text()
         if share is not None and text:
             share.note(read_log(text).choices)
+        if self._record is not None:
+            self._keep(self._record, order, value)
         return value
+
+    @staticmethod
+    def _keep(record: RankRecord, order: Order, value: Any) -> None:
+        match order:
+            case Make(ticket, task):
+                record.begin(ticket, task)
+            case Sample(ticket):
+                record.sampled(ticket, value)
+            case Discard(ticket):
+                record.end(ticket)
 
     def _answer(self, order: Order) -> Any:
         match order:
@@ -142,32 +159,51 @@ def _answer(rank: Rank, order: Order) -> Done | Broke:
 def join(given: argparse.Namespace) -> torch.device:
     """Take the device and join the other ranks."""
     device = torch.device(given.device)
+    if device.type == "cuda":  # a launcher may show each rank its own device only, which is then the first
+        device = torch.device("cuda", (device.index or 0) % torch.cuda.device_count())
     torch.set_num_threads(given.threads)
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    store = dist.TCPStore(HOST, given.port, is_master=False)
+    store = dist.TCPStore(given.host, given.port, is_master=False)
     dist.init_process_group("gloo", store=store, rank=given.rank, world_size=given.ranks, timeout=NEVER)
     return device
 
 
-def main(make: Callable[[int, torch.device, Callable[[], str]], Rank] = Rank) -> int:
+def main(make: Callable[[int, torch.device, Callable[[], str], RankRecord | None], Rank] = Rank) -> int:
     """Bind to the parent first, then join and serve."""
-    parser = argparse.ArgumentParser(prog="python -m backends.torch.collective.rank")
-    for name in ("fd", "parent", "rank", "ranks", "port", "threads"):
-        parser.add_argument(f"--{name}", type=int, required=True)
-    parser.add_argument("--device", required=True)
-    given = parser.parse_args()
+    given = _arguments()
     bind_to_parent(given.parent)
     leave_no_core()
     faulthandler.enable()
-    os.set_inheritable(given.fd, False)
     with ExitStack() as ending:
         log_text: Callable[[], str] = str
         if given.device.startswith("cuda"):
             log_text = ending.enter_context(closing(DebugFile())).new_text  # before NCCL is first asked for anything
-        serve(Connection(given.fd), make(given.rank, join(given), log_text))
+        connection = _connected(given)
+        record = RankRecord(given.record, given.rank) if given.record else None
+        serve(connection, make(given.rank, join(given), log_text, record))
         dist.destroy_process_group()
     return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m {RANK_MODULE}")
+    for name in ("parent", "rank", "ranks", "port", "threads"):
+        parser.add_argument(f"--{name}", type=int, required=True)
+    told = parser.add_mutually_exclusive_group(required=True)
+    told.add_argument("--fd", type=int, help="the inherited end of the crew's socket pair")
+    told.add_argument("--meet", type=int, help="the port of HOST where the crew waits for this rank")
+    parser.add_argument("--host", required=True, help="where the ranks meet")
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--record", type=Path, help="the file of this rank")
+    return parser.parse_args()
+
+
+def _connected(given: argparse.Namespace) -> Connection:
+    if given.meet is not None:
+        return greet(given.host, given.meet, given.rank)
+    os.set_inheritable(given.fd, False)
+    return Connection(given.fd)
 
 
 if __name__ == "__main__":

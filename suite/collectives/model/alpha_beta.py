@@ -1,20 +1,19 @@
 """Latency and bandwidth of an algorithm from measured times, and when there is nothing to be had from them.
 
-    ring all_reduce   t = 2(n-1) (alpha + S/(n B))
-    tree all_reduce   t = 2 log2(n) alpha + 2 S/B      pipelined: both trees together fill a link twice
+    t = steps alpha + volume / B      see ``formulas``
 
-alpha is seconds a step, B bytes per second.  The fit is one of relative errors, as times span decades; one algorithm and
-protocol a fit.
+alpha is seconds a step, B bytes per second.  The fit is one of relative errors, as times span decades; one operation,
+algorithm and protocol a fit.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from suite.collectives.names import Algo
-from suite.errors import UsageError
+from suite.collectives.model.formulas import terms
+from suite.collectives.names import Algo, Op
 
 LEAST_R_SQUARED = 0.9
 LEAST_TRANSFER = 0.25  # of the time of the largest message; with less, the slope is that of noise
@@ -22,7 +21,7 @@ LEAST_SIZES = 4
 
 
 class Timing(NamedTuple):
-    """One measured all_reduce."""
+    """One measured collective."""
 
     ranks: int
     message_bytes: int
@@ -30,7 +29,10 @@ class Timing(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """``transfer_share`` is the bandwidth term's share of the largest message's time; ``largest_ranks`` the largest world."""
+    """``transfer_share`` is the bandwidth term's share of the largest message's time; ``largest_ranks`` the largest world.
+
+    ``alpha_s`` is 0 where the times show none.  Nothing is said of messages below ``from_bytes``, which were not fitted.
+    """
 
     algo: Algo
     alpha_s: float
@@ -38,10 +40,12 @@ class Fit(NamedTuple):
     r_squared: float
     transfer_share: float
     largest_ranks: int
+    op: Op = Op.ALL_REDUCE
+    from_bytes: int = 0
 
     def time_s(self, ranks: int, message_bytes: int) -> float:
         """The time that the fit says, seconds."""
-        steps, volume = _terms(self.algo, ranks, message_bytes)
+        steps, volume = terms(self.op, self.algo, ranks, message_bytes)
         return steps * self.alpha_s + volume / self.bandwidth_bytes_s
 
 
@@ -51,7 +55,7 @@ class Refusal(NamedTuple):
     reason: str
 
 
-def fit(algo: Algo, timings: Sequence[Timing]) -> Fit | Refusal:
+def fit(algo: Algo, timings: Sequence[Timing], op: Op = Op.ALL_REDUCE) -> Fit | Refusal:
     """Fit alpha and B to all worlds at once; refuse what they would not mean.
 
     Raises ``UsageError`` for an algorithm without a formula, and for a world below two ranks.
@@ -62,18 +66,45 @@ def fit(algo: Algo, timings: Sequence[Timing]) -> Fit | Refusal:
     times_s = np.array([timing.time_s for timing in timings])
     if not (times_s > 0).all():
         return Refusal("a time that is not above 0: nothing was measured there")
-    terms = np.array([_terms(algo, timing.ranks, timing.message_bytes) for timing in timings])
-    solution, _, rank, _ = np.linalg.lstsq(terms / times_s[:, None] / _scale(terms), np.ones(len(timings)), rcond=None)
-    alpha_s, inverse = (float(each) for each in solution / _scale(terms))
-    if rank < 2 or inverse <= 0 or alpha_s < 0:
+    known = np.array([terms(op, algo, timing.ranks, timing.message_bytes) for timing in timings]) / times_s[:, None]
+    alpha_s, inverse = _solved(known)
+    if inverse <= 0:
         return Refusal(f"alpha {alpha_s:.3g} s and 1/B {inverse:.3g} s/B: the times do not follow the formula")
-    return _judged(algo, timings, alpha_s, 1 / inverse)
+    return _judged(Fit(algo, alpha_s, 1 / inverse, 0.0, 0.0, max(timing.ranks for timing in timings), op), timings)
 
 
-def _judged(algo: Algo, timings: Sequence[Timing], alpha_s: float, bandwidth: float) -> Fit | Refusal:
-    largest = max(timings, key=lambda timing: (timing.message_bytes, timing.ranks))
-    found = Fit(algo, alpha_s, bandwidth, 0.0, 0.0, max(timing.ranks for timing in timings))
-    transfer = _terms(algo, largest.ranks, largest.message_bytes)[1] / bandwidth
+def fit_from(algo: Algo, timings: Sequence[Timing], op: Op = Op.ALL_REDUCE) -> Fit | Refusal:
+    """As ``fit``, of the largest messages that one line goes through: where all do not, the smallest are left out one by one.
+
+    A library changes its protocol with the size, and on a busy host the latency of two ranks is not that of eight: what then
+    still follows the formula are large messages.  The reason of a refusal is that of all sizes together.
+    """
+    sizes = sorted({timing.message_bytes for timing in timings})
+    whole = found = fit(algo, timings, op)
+    for least in sizes[1 : len(sizes) - LEAST_SIZES + 1]:
+        if isinstance(found, Fit):
+            break
+        found = fit(algo, [timing for timing in timings if timing.message_bytes >= least], op)
+        found = found._replace(from_bytes=least) if isinstance(found, Fit) else found
+    return found if isinstance(found, Fit) else whole
+
+
+def _solved(known: NDArray[np.float64]) -> tuple[float, float]:
+    """alpha and 1/B by least squares of relative errors; alpha is 0 where it would come out below."""
+    ones = np.ones(len(known))
+    solution, _, rank, _ = np.linalg.lstsq(known / _scale(known), ones, rcond=None)
+    alpha_s, inverse = (float(each) for each in solution / _scale(known))
+    if rank < len(solution):
+        return alpha_s, 0.0  # steps and bytes grow alike: nothing tells one from the other
+    if alpha_s < 0:
+        volume = known[:, 1]
+        return 0.0, float(volume @ ones / (volume @ volume))
+    return alpha_s, inverse
+
+
+def _judged(found: Fit, timings: Sequence[Timing]) -> Fit | Refusal:
+    largest, bandwidth = max(timings, key=lambda timing: (timing.message_bytes, timing.ranks)), found.bandwidth_bytes_s
+    transfer = terms(found.op, found.algo, largest.ranks, largest.message_bytes).volume / bandwidth
     share = transfer / found.time_s(largest.ranks, largest.message_bytes)
     found = found._replace(r_squared=_r_squared(found, timings), transfer_share=share)
     if found.r_squared < LEAST_R_SQUARED:
@@ -96,17 +127,6 @@ def _r_squared(found: Fit, timings: Sequence[Timing]) -> float:
     return 1 - float(np.sum(weights * (times_s - fitted) ** 2)) / total if total else 0.0
 
 
-def _scale(terms: np.ndarray) -> np.ndarray:
+def _scale(known: NDArray[np.float64]) -> NDArray[np.float64]:
     """Columns of steps and of bytes are nine decades apart; the solver wants them alike."""
-    return np.asarray(np.abs(terms).max(axis=0))
-
-
-def _terms(algo: Algo, ranks: int, message_bytes: int) -> tuple[float, float]:
-    """What alpha and 1/B are multiplied with."""
-    if ranks < 2:
-        raise UsageError(f"an all_reduce over {ranks} rank has no model: nothing is sent; take at least 2 ranks")
-    if algo is Algo.RING:
-        return 2.0 * (ranks - 1), 2.0 * (ranks - 1) * message_bytes / ranks
-    if algo is Algo.TREE:
-        return 2 * math.log2(ranks), 2.0 * message_bytes
-    raise UsageError(f"there is no alpha-beta formula for {algo}; there is one for ring and for tree")
+    return np.asarray(np.abs(known).max(axis=0))

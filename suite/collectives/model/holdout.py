@@ -1,11 +1,12 @@
 """How far a fit is off where it was not fitted: the largest world is left out and predicted from the smaller ones."""
 
+import math
 import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from suite.collectives.model.alpha_beta import Fit, Refusal, Timing, fit
-from suite.collectives.names import Algo
+from suite.collectives.model.alpha_beta import Fit, Refusal, Timing, fit_from
+from suite.collectives.names import Algo, Op
 
 
 class HeldOutError(NamedTuple):
@@ -38,16 +39,23 @@ class HeldOut(NamedTuple):
         """The largest absolute relative error."""
         return max(abs(error.relative) for error in self.errors)
 
+    def near(self, message_bytes: int) -> float:
+        """The absolute relative error at the size that is nearest, by factor."""
+        nearest = min(self.errors, key=lambda error: abs(math.log(error.message_bytes / message_bytes)))
+        return abs(nearest.relative)
 
-def held_out(algo: Algo, timings: Sequence[Timing]) -> HeldOut | Refusal:
-    """Fit all worlds but the largest and predict that one."""
+
+def held_out(algo: Algo, timings: Sequence[Timing], op: Op = Op.ALL_REDUCE) -> HeldOut | Refusal:
+    """Fit all worlds but the largest and predict that one, of the sizes that the fit is of."""
     worlds = sorted({timing.ranks for timing in timings})
     if len(worlds) < 2:
         return Refusal(f"{len(worlds)} world size; holding one out takes 2 or more")
-    found = fit(algo, [timing for timing in timings if timing.ranks < worlds[-1]])
+    found = fit_from(algo, [timing for timing in timings if timing.ranks < worlds[-1]], op)
     if isinstance(found, Refusal):
         return found
-    largest = sorted(timing for timing in timings if timing.ranks == worlds[-1])
+    largest = sorted(timing for timing in timings if timing.ranks == worlds[-1] and timing.message_bytes >= found.from_bytes)
+    if not largest:
+        return Refusal(f"no message of {worlds[-1]} ranks has {found.from_bytes} bytes or more, from where the fit holds")
     errors = (
         HeldOutError(timing.message_bytes, timing.time_s, found.time_s(timing.ranks, timing.message_bytes))
         for timing in largest

@@ -1,4 +1,4 @@
-"""All-reduce in worlds that nobody here has, up to 16,384 ranks, in a band that widens away from what was measured.
+"""Collectives in worlds that nobody here has, up to 16,384 ranks, in a band that widens away from what was measured.
 
 A prediction is evidence ``modelled`` and says how far it reaches beyond the measured: nothing of a network that was never
 crossed is in a fit, and published simulators are 10 to 20 % off within 8 GPUs already.
@@ -20,7 +20,7 @@ LEAST_ERROR = 0.15  # the middle of what published simulators are off where they
 
 
 class Simulated(NamedTuple):
-    """One predicted all_reduce, seconds; ``extrapolation`` is this world over the largest measured one."""
+    """One predicted collective, seconds; ``extrapolation`` is this world over the largest measured one."""
 
     algo: Algo
     ranks: int
@@ -29,12 +29,13 @@ class Simulated(NamedTuple):
     low_s: float
     high_s: float
     extrapolation: float
+    op: Op = Op.ALL_REDUCE
     evidence: Evidence = Evidence.MODELLED
 
     @property
     def busbw_bytes_s(self) -> float:
         """Bus bandwidth of the predicted time, bytes per second."""
-        return busbw_bytes_s(Op.ALL_REDUCE, self.ranks, self.message_bytes, self.time_s)
+        return busbw_bytes_s(self.op, self.ranks, self.message_bytes, self.time_s)
 
 
 def simulated(
@@ -45,7 +46,8 @@ def simulated(
         _check(ranks)
         for algo, found in fits.items():
             for size in sizes:
-                yield _banded(algo, ranks, size, found.time_s(ranks, size), found.largest_ranks, errors.get(algo, 0.0))
+                time_s, error = found.time_s(ranks, size), errors.get(algo, 0.0)
+                yield _banded(algo, ranks, size, time_s, found.largest_ranks, error)._replace(op=found.op)
 
 
 def simulated_library(

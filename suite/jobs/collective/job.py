@@ -52,8 +52,10 @@ class CollectiveJob:
         in_place = forms(Op(workload.param("op")), settings.in_place)
         axes = (settings.algos, settings.protos, in_place, (Transport.HOST, on_devices))
         names = ("algo", "proto", "in_place", "transport")
-        found = (zip(names, map(_plain, values), strict=True) for values in product(*axes))
-        return tuple(dict.fromkeys(items(dict(each)) for each in found))
+        found = (dict(zip(names, map(_plain, values), strict=True)) for values in product(*axes))
+        # Ranks that somebody else started may be anywhere: what they measure is no case of ranks that this run starts.
+        joined: dict[str, str | bool] = {"joined": True} if settings.joined else {}
+        return tuple(dict.fromkeys(items({**each, **joined}) for each in found))
 
     def misfit(self, case: Case) -> str | None:
         """Why nobody has this algorithm and protocol for the operation on the case's backend."""

@@ -26,11 +26,13 @@ class CollectiveSettings(JobSettings):
     elements do not divide is rounded down.  ``world_sizes`` are numbers of ranks.  ``in_place`` has the result replace the
     data, where an operation can do both.
 
-    ``implementations``: ``library`` is NCCL or RCCL on GPUs and gloo on processors, ``own`` roofbench's ring and double binary
-    tree over sends and receives.  ``algos`` and ``protos`` are what the library is made to use and ``library`` leaves it the
-    choice; gloo cannot be told.  ``own`` has the algorithms that are named.
+    ``implementations``: ``library`` is NCCL or RCCL on GPUs, gloo or XLA on processors, ``own`` roofbench's ring and double
+    binary tree over sends and receives (on XLA the ring alone).  ``algos`` and ``protos`` are what the library is made to use
+    and ``library`` leaves it the choice; gloo and XLA cannot be told.  ``own`` has the algorithms that are named.
 
     ``share_device`` puts all ranks on one GPU, which proves that things work: no time of it is a bandwidth.
+
+    ``joined`` is set by a run that torchrun, srun or mpirun started: how many ranks there are, of which it starts none.
     """
 
     name: str = "collective"
@@ -43,6 +45,7 @@ class CollectiveSettings(JobSettings):
     protos: list[str] = field(default_factory=lambda: [LIBRARY])
     in_place: list[bool] = field(default_factory=lambda: [True])
     share_device: bool = False
+    joined: int = 0
 
 
 def check_settings(settings: CollectiveSettings) -> None:
@@ -64,13 +67,14 @@ def check_settings(settings: CollectiveSettings) -> None:
     for size in settings.sizes:
         parse_size(size)
     for ranks in settings.world_sizes:
-        _check_world(ranks)
+        _check_world(ranks, settings.joined)
     if settings.implementations == [OWN] and settings.algos == [LIBRARY]:
         raise UsageError("jobs.collective.implementations=[own] needs an algorithm; write jobs.collective.algos=[ring,tree]")
 
 
-def _check_world(ranks: int) -> None:
+def _check_world(ranks: int, joined: int) -> None:
     if ranks < 2:
         raise UsageError(f"jobs.collective.world_sizes has {ranks}: a rank alone moves nothing over a link; take 2 or more")
-    if ranks > LARGEST_WORLD:
-        raise UsageError(f"jobs.collective.world_sizes has {ranks}; one command starts at most {LARGEST_WORLD} ranks")
+    if ranks > (joined or LARGEST_WORLD):
+        limit = f"{joined} ranks were joined" if joined else f"one command starts at most {LARGEST_WORLD} ranks"
+        raise UsageError(f"jobs.collective.world_sizes has {ranks}; {limit}")

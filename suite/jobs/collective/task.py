@@ -10,10 +10,10 @@ from suite.collectives.message import Message, has_in_place, message
 from suite.collectives.names import Algo, Op, Proto
 from suite.collectives.transport import Transport
 
-OWN = "own"
+OWN, XLA = "own", "xla"
 # Operations that leave their result elsewhere, and those that can do nothing else: torch.distributed has one form of each.
 _ONLY_IN_PLACE = (Op.ALL_REDUCE, Op.BROADCAST)
-_ON_PROCESSORS = ("cpu",)  # backends whose ranks are processes of the host
+_ON_PROCESSORS = ("cpu", XLA)  # backends whose ranks are of the host: processes, or devices that XLA is made to see
 
 
 class Task(NamedTuple):
@@ -24,6 +24,7 @@ class Task(NamedTuple):
     choice: Choice
     in_place: bool
     transport: Transport
+    joined: bool = False  # by ranks that a launcher started
 
     @classmethod
     def of(cls, case: Case) -> Self:
@@ -34,9 +35,9 @@ class Task(NamedTuple):
     def read(cls, workload: Workload, implementation: str, switches: Items) -> Self:
         """The task of a workload with its switches."""
         given = dict(switches)
-        return cls(
-            message_of(workload), implementation, _choice(given), bool(given["in_place"]), Transport(str(given["transport"]))
-        )
+        transport = Transport(str(given["transport"]))
+        joined = bool(given.get("joined", False))
+        return cls(message_of(workload), implementation, _choice(given), bool(given["in_place"]), transport, joined)
 
     @property
     def op(self) -> Op:
@@ -64,7 +65,15 @@ def message_of(workload: Workload) -> Message:
 def misfit(case: Case) -> str | None:
     """Why a case is none that its backend can have, empty for another backend's transport; ``None`` where it is one."""
     task = Task.of(case)
-    return "" if (task.transport is Transport.HOST) != (case.backend in _ON_PROCESSORS) else task.misfit()
+    if (task.transport is Transport.HOST) != (case.backend in _ON_PROCESSORS):
+        return ""
+    return (_xla_misfit(task) if case.backend == XLA else None) or task.misfit()
+
+
+def _xla_misfit(task: Task) -> str | None:
+    if task.implementation == OWN:
+        return "roofbench has no tree of its own on XLA" if task.choice.algo is Algo.TREE else None
+    return "XLA cannot be told an algorithm or a protocol" if task.choice != Choice() else None
 
 
 def forms(op: Op, asked: Iterable[bool]) -> tuple[bool, ...]:

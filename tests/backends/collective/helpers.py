@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from backends.torch.collective.crew import RANK_MODULE, Crew, World
+from backends.torch.collective.crew import Crew
 from backends.torch.collective.kernel import CollectiveKernel
+from backends.torch.collective.starting import World
 from suite.collectives.choice import Choice
 from suite.collectives.message import message
 from suite.collectives.names import Algo, Op
@@ -13,6 +14,7 @@ from suite.collectives.transport import Transport
 from suite.jobs.collective import Task
 from suite.measure.verify import check, expect, probe
 from suite.measurement import Check
+from suite.ranks.keeper import RANK_MODULE
 
 LEFT_FREE = Choice()
 STRANGE_RANK = "tests.backends.collective.strange_rank"

@@ -23,7 +23,7 @@ class StrangeRank(Rank):
     def __init__(self, *given: Any) -> None:
         self._own_number, self._text = given[0], ""
         self._faults: dict[int, dict[str, Any]] = {}  # by ticket
-        super().__init__(given[0], given[1], self._planted_text)
+        super().__init__(given[0], given[1], self._planted_text, *given[3:])
 
     def carry_out(self, order: Order) -> Any:
         if isinstance(order, Make):

@@ -1,0 +1,154 @@
+"""Result rows of the collective job as curves: the times of one operation by one algorithm, over sizes and worlds.
+
+Nothing that differs in evidence, transport or in who computes it is ever on one curve.  Ranks that share a device have no
+bandwidth, and are on none.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from suite.collectives.bandwidth import busbw_bytes_s
+from suite.collectives.choice import LIBRARY
+from suite.collectives.model.alpha_beta import Timing
+from suite.collectives.model.crossover import Measured
+from suite.collectives.names import Algo, Op
+from suite.collectives.transport import Transport
+from suite.outcome import Outcome
+from suite.rows import ResultRow
+
+JOB = "collective"
+
+
+class Setting(NamedTuple):
+    """What curves in one figure have in common.  ``evidence`` and ``transport`` say where their numbers come from."""
+
+    op: Op
+    format: str
+    transport: str
+    in_place: bool
+    evidence: str
+    backend: str
+    device_uid: str
+
+
+class Way(NamedTuple):
+    """Who computes it, and by what: ``library`` stands for a choice that was left to it."""
+
+    implementation: str
+    algo: str
+    proto: str
+
+    @property
+    def label(self) -> str:
+        """``own ring``, ``library ring/simple``, ``library``."""
+        if self.algo == self.proto == LIBRARY:
+            return self.implementation
+        chosen = self.algo if self.proto == LIBRARY else f"{self.algo}/{self.proto}"
+        return f"{self.implementation} {chosen}"
+
+    @property
+    def of_model(self) -> Algo:
+        """The algorithm whose formula it is held against: a choice that was left to a library is taken for a ring."""
+        return Algo(self.algo) if self.algo != LIBRARY else Algo.RING
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether nothing says that the formula's algorithm is the one that ran."""
+        return self.algo == LIBRARY
+
+
+class Point(NamedTuple):
+    """One verified time with the 95 % interval of its median, seconds; an interval that is not known is open."""
+
+    ranks: int
+    message_bytes: int
+    time_s: float
+    low_s: float
+    high_s: float
+    result_id: int
+
+    def busbw_bytes_s(self, op: Op) -> float:
+        """Bus bandwidth, bytes per second."""
+        return busbw_bytes_s(op, self.ranks, self.message_bytes, self.time_s)
+
+
+class Series(NamedTuple):
+    """The points of one way in one setting, by world and size."""
+
+    setting: Setting
+    way: Way
+    points: tuple[Point, ...]
+
+    @property
+    def worlds(self) -> tuple[int, ...]:
+        return tuple(sorted({point.ranks for point in self.points}))
+
+    def of(self, ranks: int) -> tuple[Point, ...]:
+        """The points of one world, by size."""
+        return tuple(point for point in self.points if point.ranks == ranks)
+
+    def timings(self) -> tuple[Timing, ...]:
+        """For a fit."""
+        return tuple(Timing(point.ranks, point.message_bytes, point.time_s) for point in self.points)
+
+    def measured(self, ranks: int) -> tuple[Measured, ...]:
+        """For a crossing, of one world."""
+        return tuple(Measured(point.message_bytes, point.time_s, point.low_s, point.high_s) for point in self.of(ranks))
+
+
+def series(rows: Iterable[ResultRow]) -> tuple[Series, ...]:
+    """Every curve of these rows, in the order in which they first appear; rows without a verified time are on none."""
+    found: dict[tuple[Setting, Way], dict[tuple[int, int], Point]] = {}
+    for row in rows:
+        if is_on_a_curve(row):
+            point = _point(row)
+            found.setdefault((_setting(row), _way(row)), {})[point.ranks, point.message_bytes] = point
+    return tuple(Series(setting, way, tuple(points[key] for key in sorted(points))) for (setting, way), points in found.items())
+
+
+def is_on_a_curve(row: ResultRow) -> bool:
+    """Whether a row is a verified time of ranks that have a link between them."""
+    if row.job != JOB or row.outcome != Outcome.OK or not row.p50_s:
+        return False
+    params, switches = row.params, row.switches
+    named = (
+        params.get("op") in tuple(Op) and switches.get("algo") in (LIBRARY, *Algo) and {"proto", "in_place"} <= set(switches)
+    )
+    counted = all(isinstance(params.get(name), int) for name in ("world_size", "message_bytes"))
+    return named and counted and params["world_size"] > 1 and _has_bandwidth(switches.get("transport"))
+
+
+def _has_bandwidth(transport: object) -> bool:
+    return transport in tuple(Transport) and Transport(str(transport)).has_bandwidth
+
+
+def by_setting(curves: Sequence[Series]) -> dict[Setting, list[Series]]:
+    """The curves of each figure."""
+    found: dict[Setting, list[Series]] = {}
+    for each in curves:
+        found.setdefault(each.setting, []).append(each)
+    return found
+
+
+def _setting(row: ResultRow) -> Setting:
+    switches = row.switches
+    return Setting(
+        Op(row.params["op"]),
+        row.format,
+        str(switches["transport"]),
+        bool(switches["in_place"]),
+        row.evidence,
+        row.backend,
+        row.device_uid,
+    )
+
+
+def _way(row: ResultRow) -> Way:
+    return Way(row.implementation, str(row.switches["algo"]), str(row.switches["proto"]))
+
+
+def _point(row: ResultRow) -> Point:
+    low_s, high_s = row.interval_s or (0.0, math.inf)
+    assert row.p50_s is not None, "it is on a curve"
+    return Point(row.params["world_size"], row.params["message_bytes"], row.p50_s, low_s, high_s, row.result_id)

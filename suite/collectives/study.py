@@ -1,0 +1,116 @@
+"""Models beside measurement: what a run's times say of alpha and B, of where ring and tree cross, and of larger worlds.
+
+What is fitted is evidence ``modelled`` and never stands in a curve of what was measured.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from suite.collectives.model.alpha_beta import Fit, Refusal, fit_from
+from suite.collectives.model.crossover import Crossing, PredictedCrossing, crossings, predicted_crossing
+from suite.collectives.model.formulas import formula
+from suite.collectives.model.holdout import HeldOut, held_out
+from suite.collectives.model.simulate import Simulated, simulated
+from suite.collectives.names import Algo
+from suite.collectives.series import Series, Setting, by_setting, series
+from suite.collectives.tree import LARGEST_WORLD
+from suite.rows import ResultRow
+
+
+class Modelled(NamedTuple):
+    """A curve with what was made of it: a fit or why there is none, and its error in the largest world, or why it has none."""
+
+    curve: Series
+    fit: Fit | Refusal
+    held_out: HeldOut | Refusal
+
+    def beyond(self, message_bytes: int) -> tuple[Simulated, ...]:
+        """Twice the largest measured world, then four times each, up to the largest there is, in the band that widens."""
+        if isinstance(self.fit, Refusal):
+            return ()
+        error = self.held_out.near(message_bytes) if isinstance(self.held_out, HeldOut) else 0.0
+        fits, errors = {self.fit.algo: self.fit}, {self.fit.algo: error}
+        return tuple(simulated(fits, larger_worlds(self.fit.largest_ranks), [message_bytes], errors))
+
+
+class Crossover(NamedTuple):
+    """Ring against tree in one world.
+
+    ``predicted`` is ``None`` where ``are_fitted`` is false, where one is faster at every size by its fit, and where they
+    would cross at a size of which one of the fits says nothing.
+    """
+
+    first: Series
+    second: Series
+    ranks: int
+    measured: tuple[Crossing, ...]
+    predicted: PredictedCrossing | None
+    are_fitted: bool
+
+
+class Study(NamedTuple):
+    """Everything of one setting."""
+
+    setting: Setting
+    models: tuple[Modelled, ...]
+    crossovers: tuple[Crossover, ...]
+
+    @property
+    def worlds(self) -> tuple[int, ...]:
+        """Every world that was measured."""
+        return tuple(sorted({ranks for each in self.models for ranks in each.curve.worlds}))
+
+    @property
+    def largest_bytes(self) -> int:
+        """The largest message of any curve."""
+        return max(point.message_bytes for each in self.models for point in each.curve.points)
+
+
+def studies(rows: Iterable[ResultRow]) -> tuple[Study, ...]:
+    """One for each operation, format and transport of the collectives among ``rows``."""
+    return tuple(_study(setting, curves) for setting, curves in by_setting(series(rows)).items())
+
+
+def larger_worlds(measured: int) -> tuple[int, ...]:
+    """Worlds to predict beyond ``measured``: every second power of two, and the largest there is."""
+    power = 1 << measured.bit_length()
+    worlds = []
+    while power < LARGEST_WORLD:
+        worlds.append(power)
+        power *= 4
+    return (*worlds, *([LARGEST_WORLD] if measured < LARGEST_WORLD else []))
+
+
+def _study(setting: Setting, curves: Sequence[Series]) -> Study:
+    models = tuple(map(_modelled, curves))
+    return Study(setting, models, tuple(_crossovers(models)))
+
+
+def _modelled(curve: Series) -> Modelled:
+    op, algo = curve.setting.op, curve.way.of_model
+    if formula(op, algo) is None:
+        return Modelled(curve, *[Refusal(f"there is no formula for {algo} of {op}")] * 2)
+    timings = curve.timings()
+    return Modelled(curve, fit_from(algo, timings, op), held_out(algo, timings, op))
+
+
+def _crossovers(models: Sequence[Modelled]) -> Iterator[Crossover]:
+    """Of ring and tree that differ in nothing else."""
+    for one, other in combinations(models, 2):
+        ways = one.curve.way, other.curve.way
+        if {way.algo for way in ways} == {Algo.RING, Algo.TREE} and ways[0] == ways[1]._replace(algo=ways[0].algo):
+            for ranks in one.curve.worlds:
+                if ranks in other.curve.worlds:
+                    yield _crossover(one, other, ranks)
+
+
+def _crossover(one: Modelled, other: Modelled, ranks: int) -> Crossover:
+    names = one.curve.way.algo, other.curve.way.algo
+    measured = crossings(names[0], one.curve.measured(ranks), names[1], other.curve.measured(ranks))
+    if isinstance(one.fit, Refusal) or isinstance(other.fit, Refusal):
+        return Crossover(one.curve, other.curve, ranks, measured, None, are_fitted=False)
+    predicted = predicted_crossing(one.fit, other.fit, ranks)
+    if predicted is not None and predicted.at_bytes < max(one.fit.from_bytes, other.fit.from_bytes):
+        predicted = None
+    return Crossover(one.curve, other.curve, ranks, measured, predicted, are_fitted=True)

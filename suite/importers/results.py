@@ -1,0 +1,141 @@
+"""Rows of another tool's log as results: cases that no backend of roofbench has, evidence ``imported``.
+
+A case names the tool as its backend, so that it is never the same as a measured one.  Its time is the tool's mean over
+iterations, one sample of so many launches; percentiles and intervals are not known.  What the tool did not check is
+``unchecked``, and what it found wrong has no time.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from suite.case import Case, Regime, Workload, items
+from suite.collectives.bandwidth import busbw_factor
+from suite.collectives.choice import LIBRARY
+from suite.collectives.transport import Transport
+from suite.importers.rows import Checked, CollectiveLog, CollectiveRow
+from suite.measurement import Measurement, SampleSet
+from suite.outcome import Outcome
+from suite.planned import PlannedCase
+from suite.work import Work
+
+JOB = "collective"
+METHOD_VERSION = 1
+UNKNOWN = "unknown"
+# Launches queued one behind the other, of whose times the tool prints the mean.
+REGIME = Regime("warm", "sustained", "device")
+USUAL_REDOPS = (None, "sum", "none")
+NS = 1e-9
+RESOLUTION_S = 1e-8  # two decimals of a microsecond, as tables print them
+
+
+class Imported(NamedTuple):
+    """One row as it is stored."""
+
+    planned: PlannedCase
+    measurement: Measurement
+
+
+def results(log: CollectiveLog) -> Iterator[Imported]:
+    """Every row that moves something; a row that is there again is a case of its own, numbered."""
+    seen: Counter[str] = Counter()
+    for row in log.rows:
+        if not row.size_bytes or row.time_s is None:
+            continue
+        case = _case(log, row)
+        seen[case.key] += 1
+        if seen[case.key] > 1:
+            case = _case(log, row, repeat=seen[case.key])
+        yield Imported(PlannedCase(0, 0, case, _work(row), 0.0, 1, 0, 0.0), _measurement(log, row))
+
+
+def left_out(log: CollectiveLog) -> Iterator[str]:
+    """What of a log is no result, one sentence each."""
+    empty = sum(not row.size_bytes for row in log.rows)
+    untimed = sum(row.time_s is None and bool(row.size_bytes) for row in log.rows)
+    if empty:
+        yield f"{empty} row{'s' * (empty > 1)} of size 0 left out: they move nothing"
+    if untimed:
+        yield f"{untimed} row{'s' * (untimed > 1)} without a time left out"
+
+
+def _case(log: CollectiveLog, row: CollectiveRow, repeat: int = 1) -> Case:
+    """An operation or a world that the log does not name is not guessed: of the one it says so, the other it leaves out."""
+    params: dict[str, str | int] = {"op": row.op or UNKNOWN, "message_bytes": row.size_bytes}
+    params |= {"world_size": row.ranks} if row.ranks else {}
+    semantics = {} if row.redop in USUAL_REDOPS else {"redop": str(row.redop)}
+    workload = Workload(JOB, row.format, items(params), log.tool, items(semantics))
+    switches: dict[str, str | bool | int] = {
+        "algo": LIBRARY,
+        "proto": LIBRARY,
+        "in_place": row.in_place,
+        "transport": Transport.DEVICE_LINK.value,
+        **({"repeat": repeat} if repeat > 1 else {}),
+    }
+    return Case(workload, LIBRARY, log.tool, REGIME, items(switches), METHOD_VERSION)
+
+
+def _work(row: CollectiveRow) -> Work:
+    """Bytes that busbw counts, where operation and world say which; over one rank there are none."""
+    if row.op is None or row.ranks is None or row.ranks < 2:
+        return Work(flops=0, compulsory_bytes=0, pipe=None)
+    over_link = round(row.size_bytes * busbw_factor(row.op, row.ranks))
+    return Work(flops=0, compulsory_bytes=over_link, pipe=Transport.DEVICE_LINK.value)
+
+
+def _measurement(log: CollectiveLog, row: CollectiveRow) -> Measurement:
+    outcome, reason = _ending(log, row)
+    return Measurement(outcome, reason, execution=UNKNOWN, samples=_samples(log, row), description=_described(log, row))
+
+
+def _ending(log: CollectiveLog, row: CollectiveRow) -> tuple[Outcome, str]:
+    single = "a single rank: nothing crossed a link" if row.ranks == 1 else ""
+    match row.checked:
+        case Checked.GOOD:
+            return Outcome.OK, single
+        case Checked.UNCHECKED:
+            return Outcome.UNCHECKED, "; ".join(filter(None, (f"{log.tool} did not look at the result", single)))
+        case _:
+            found = f"{row.wrong} wrong elements" if row.wrong is not None else f"a difference of {row.error_delta:g}"
+            return Outcome.INCORRECT, f"{log.tool} found {found}"
+
+
+def _samples(log: CollectiveLog, row: CollectiveRow) -> SampleSet:
+    assert row.time_s is not None, "rows without a time are left out"
+    iterations = log.parameters.get("iters")
+    launches = iterations if isinstance(iterations, int) and iterations > 0 else 1
+    told = f"{launches} iterations" if launches > 1 else "iterations whose number it does not say"
+    taken_ns = round(row.time_s * launches / NS)
+    return SampleSet(
+        durations_ns=(taken_ns,),
+        launches=launches,
+        method=f"mean of {told}, {log.tool}",
+        resolution_s=RESOLUTION_S,
+        count=1,
+        sum_ns=taken_ns,
+        min_ns=taken_ns,
+        details=_spread(row),
+        median_ns=float(taken_ns),
+    )
+
+
+def _spread(row: CollectiveRow) -> dict[str, float]:
+    if row.iterations is None:
+        return {}
+    single = row.iterations
+    return {"iteration_min_s": single.min_s, "iteration_max_s": single.max_s, "iteration_p99_s": single.p99_s, "cv": single.cv}
+
+
+def _described(log: CollectiveLog, row: CollectiveRow) -> dict[str, Any]:
+    """What the tool printed, as it printed it; ``wrong`` is null where nothing was checked."""
+    told = {
+        "library": f"NCCL or RCCL {log.library_version}" if log.library_version else None,
+        "printed_algbw_bytes_s": row.algbw_bytes_s,
+        "printed_busbw_bytes_s": row.busbw_bytes_s,
+        "printed_time_s": row.time_s,
+        "count": row.count,
+        "redop": row.redop,
+        "root": row.root,
+        "error_delta": row.error_delta,
+    }
+    return {**{name: value for name, value in told.items() if value is not None}, "wrong": row.wrong, **dict(row.extra)}

@@ -1,0 +1,110 @@
+"""What a launcher says to each process that it starts: who it is among how many, and where rank 0 is."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from suite.errors import UsageError
+
+DEFAULT_PORT = 29_500  # torch.distributed's
+LOOPBACK = "127.0.0.1"
+
+
+class Launched(NamedTuple):
+    """``address`` and ``port`` are where ranks meet; ``job`` is the same for the processes of one launch alone."""
+
+    launcher: str
+    rank: int
+    world: int
+    local_rank: int
+    address: str
+    port: int
+    job: str
+
+
+class _Names(NamedTuple):
+    """The variables of one launcher.  ``same_host`` are two that are equal where all ranks are on one host."""
+
+    launcher: str
+    rank: str
+    world: str
+    local_rank: str
+    same_host: tuple[str, str]
+    job: tuple[str, ...]
+
+
+_KNOWN = (
+    _Names("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", ("WORLD_SIZE", "LOCAL_WORLD_SIZE"), ("TORCHELASTIC_RUN_ID",)),
+    _Names(
+        "mpirun",
+        "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+        ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"),
+    ),
+    _Names("mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ("PMI_SIZE", "MPI_LOCALNRANKS"), ("PMI_ID", "HYDI_CONTROL_FD")),
+    _Names(
+        "srun",
+        "SLURM_PROCID",
+        "SLURM_STEP_NUM_TASKS",  # of a step: a batch script has a rank too, and is none
+        "SLURM_LOCALID",
+        ("SLURM_STEP_NUM_NODES", ""),
+        ("SLURM_JOB_ID", "SLURM_STEP_ID"),
+    ),
+)
+
+
+def launched(environment: Mapping[str, str]) -> Launched | None:
+    """Who this process is; ``None`` where no launcher started it, or it started only one.
+
+    Raises ``UsageError`` for variables that contradict each other, and where nothing says where rank 0 is.
+    """
+    names = next((each for each in _KNOWN if each.rank in environment and each.world in environment), None)
+    if names is None:
+        return None
+    rank, world = _number(environment, names.rank), _number(environment, names.world)
+    if world < 2:
+        return None
+    if not 0 <= rank < world:
+        raise UsageError(f"{names.rank}={rank} is no rank of {names.world}={world}; ranks count from 0")
+    local = _number(environment, names.local_rank) if names.local_rank in environment else 0
+    port = _number(environment, "MASTER_PORT") if "MASTER_PORT" in environment else DEFAULT_PORT
+    if not 0 < port < 2**16:
+        raise UsageError(f"MASTER_PORT={port} is no port; ports go from 1 to 65535")
+    job = [names.launcher, str(world), str(port), *(environment.get(name, "") for name in names.job)]
+    digest = hashlib.sha256("\0".join(job).encode()).hexdigest()[:16]
+    return Launched(names.launcher, rank, world, local, _address(environment, names), port, digest)
+
+
+def _address(environment: Mapping[str, str], names: _Names) -> str:
+    """``MASTER_ADDR``; else the loopback where all are on one host, else the first host of a Slurm step."""
+    given = environment.get("MASTER_ADDR")
+    if given:
+        return given
+    one, other = (environment.get(name) for name in names.same_host)
+    if one is not None and one == (other or "1"):
+        return LOOPBACK
+    nodes = environment.get("SLURM_STEP_NODELIST") if names.launcher == "srun" else None
+    if nodes:
+        return first_host(nodes)
+    raise UsageError(
+        f"{names.launcher} started {names.world}={environment[names.world]} ranks and does not say where rank 0 is; "
+        "set MASTER_ADDR to its host (mpirun -x MASTER_ADDR=HOST)"
+    )
+
+
+def first_host(nodes: str) -> str:
+    """The first of Slurm's ``node[07-09,12],other``: ``node07``."""
+    found = re.match(r"(?P<name>[^\[,]+)(?:\[(?P<first>\d+)[^\]]*\])?(?P<rest>[^,]*)", nodes.strip())
+    if found is None:
+        raise UsageError(f"SLURM_STEP_NODELIST={nodes} names no host; set MASTER_ADDR to rank 0's")
+    return f"{found['name']}{found['first'] or ''}{found['rest']}"
+
+
+def _number(environment: Mapping[str, str], name: str) -> int:
+    try:
+        return int(environment[name])
+    except ValueError:
+        raise UsageError(f"{name}={environment[name]} is not a number; the launcher sets it, or unset it") from None

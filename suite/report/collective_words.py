@@ -1,0 +1,155 @@
+"""What is made of a run's collectives, in words and cells: fits with their gates, crossings, and worlds that nobody has.
+
+The same cells stand in the terminal, in Markdown and in HTML.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from suite.collectives.model.alpha_beta import Fit, Refusal
+from suite.collectives.model.crossover import Crossing
+from suite.collectives.model.formulas import formula
+from suite.collectives.model.holdout import HeldOut
+from suite.collectives.model.simulate import LEAST_ERROR
+from suite.collectives.series import Point, Setting, Way
+from suite.collectives.study import Crossover, Modelled, Study
+from suite.outcome import Evidence
+from suite.report.words import counted, duration, percent, si
+
+MODELLED = Evidence.MODELLED.value
+ABOUT = (
+    f"Fits of alpha (seconds a step) and B (bytes per second of a rank's link) to the times of this run, {MODELLED}: they "
+    "stand beside what was measured and are never part of it. A fit that explains less than 90 % of the variance, or in which "
+    "transfer is under a quarter of the time of the largest message, is refused; where small messages do not follow it, it is "
+    "one of the large ones and says from where. The largest world is also predicted from the smaller ones alone, and how far "
+    "that was off is its held-out error."
+)
+FIT_TITLES = ("Algorithm", "Ranks", "Formula", "alpha", "B", "R^2", "Transfer", "Held out")
+CROSSOVER_TITLES = ("Ranks", "Between", "Measured", "Predicted")
+
+
+class FitRow(NamedTuple):
+    """The cells of a fit under ``FIT_TITLES``; where it was refused ``reason`` says why and figures are empty."""
+
+    cells: tuple[str, ...]
+    reason: str
+
+
+def setting_title(setting: Setting) -> str:
+    """``all_reduce fp32 over host``; what is not measured says so."""
+    form = "" if setting.in_place else ", out of place"
+    evidence = "" if setting.evidence == Evidence.MEASURED else f", {setting.evidence}"
+    return f"{setting.op} {setting.format} over {setting.transport}{form}{evidence}"
+
+
+def title_of(study: Study, ranks: int) -> str:
+    """What the curves of one world are of."""
+    return f"{setting_title(study.setting)}, {ranks} ranks"
+
+
+def fit_row(model: Modelled) -> FitRow:
+    """One algorithm's fit."""
+    way, worlds = model.curve.way, ", ".join(map(str, model.curve.worlds))
+    if isinstance(model.fit, Refusal):
+        return FitRow((way.label, worlds, formula_text(model), *[""] * 5), f"no fit: {model.fit.reason}")
+    found = model.fit
+    figures = (
+        duration(found.alpha_s) if found.alpha_s else "not resolved",
+        si(found.bandwidth_bytes_s, "B/s"),
+        f"{found.r_squared:.3f}",
+        percent(found.transfer_share),
+    )
+    told = held_out_words(model.held_out)
+    return FitRow((way.label, worlds, formula_text(model), *figures, told), "")
+
+
+def formula_text(model: Modelled) -> str:
+    """The formula that was fitted, and whether its algorithm is only taken for the one that ran."""
+    text = formula(model.curve.setting.op, model.curve.way.of_model) or ""
+    least = model.fit.from_bytes if isinstance(model.fit, Fit) else 0
+    taken = ", taken for a ring" if text and model.curve.way.is_assumed else ""
+    return f"{text}{taken}{f', from {size(least)} on' if least else ''}"
+
+
+def held_out_words(found: HeldOut | Refusal) -> str:
+    """``8 ranks: off by 7.1 % in the median, +18.0 % at worst (8 B), -3.0 % at 64 MiB``."""
+    if isinstance(found, Refusal):
+        return f"none: {found.reason}"
+    worst = max(found.errors, key=lambda error: abs(error.relative))
+    largest = max(found.errors, key=lambda error: error.message_bytes)
+    return (
+        f"{found.ranks} ranks: off by {percent(found.median)} in the median, {signed(worst.relative)} at worst "
+        f"({size(worst.message_bytes)}), {signed(largest.relative)} at {size(largest.message_bytes)}"
+    )
+
+
+def crossover_row(found: Crossover) -> tuple[str, ...]:
+    """The cells under ``CROSSOVER_TITLES``."""
+    between = f"{found.first.way.label} and {found.second.way.label}"
+    measured = "; ".join(map(_crossing, found.measured)) or "none: no two sizes show one faster and then the other"
+    return (str(found.ranks), between, measured, _predicted(found))
+
+
+def beyond_words(study: Study) -> Iterator[str]:
+    """A line for each fit: what it says of worlds beyond the measured ones, at the largest message."""
+    at = study.largest_bytes
+    for model in study.models:
+        worlds = model.beyond(at)
+        if worlds:
+            told = (
+                f"{each.ranks:,} ranks {duration(each.time_s)} ({duration(each.low_s)} to {duration(each.high_s)})"
+                for each in worlds
+            )
+            yield f"{MODELLED}: {model.curve.way.label} of {size(at)}: {', '.join(told)}"
+
+
+def band_note() -> str:
+    """How wide a band is."""
+    return (
+        f"The band of a world that was not measured is the held-out error, {LEAST_ERROR:.0%} at least, and as much again for "
+        "every doubling beyond the largest measured world."
+    )
+
+
+def size(message_bytes: float) -> str:
+    """``8 B``, ``64 KiB``, ``1.5 MiB``: message bytes as settings write them."""
+    power = min(3, max(0, int(math.log2(message_bytes) // 10))) if message_bytes >= 1 else 0
+    return f"{message_bytes / 2 ** (10 * power):.4g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
+
+
+def interval(point: Point) -> str:
+    """The 95 % interval of a point's median, in words."""
+    if not math.isfinite(point.high_s):
+        return "no interval"
+    return f"{duration(point.low_s)} to {duration(point.high_s)}"
+
+
+def signed(relative: float) -> str:
+    """``+12.0 %``; what rounds to nothing has no minus."""
+    return f"{round(100 * relative, 1) + 0.0:+.1f} %"
+
+
+def counted_points(study: Study) -> str:
+    """``48 measured points of 3 algorithms``."""
+    points = sum(len(each.curve.points) for each in study.models)
+    return f"{counted(points, f'{study.setting.evidence} point')} of {counted(len(study.models), 'algorithm')}"
+
+
+def modelled_label(way: Way) -> str:
+    """The name of a curve that nobody measured."""
+    return f"{way.label}, {MODELLED}"
+
+
+def _crossing(found: Crossing) -> str:
+    low, high = map(size, found.between)
+    return f"{found.faster_below} below, {found.faster_above} above about {size(found.at_bytes)} ({low} to {high})"
+
+
+def _predicted(found: Crossover) -> str:
+    if not found.are_fitted:
+        return "none: not both have a fit"
+    if found.predicted is None:
+        return f"none: by their fits one is faster at every size that both are of, {MODELLED}"
+    told = found.predicted
+    return f"{told.faster_below} below, {told.faster_above} above {size(told.at_bytes)}, {MODELLED}"
