@@ -8,25 +8,18 @@ from typing import Any
 
 import pytest
 
+from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.attention import prepared
 from tests.backends.triton.attention.prepared import BROKEN, SOUND, Spec
 
 Found = dict[str, dict[str, Any]]
-
-
 DESCRIBED = ("causal", "causal, pointers", "gradients", "fp8, scales of heads")
-# A child interprets those that are asked for: kernels take seconds there.
-SPECS = [pytest.param(spec, id=spec.name, marks=pytest.mark.thorough if spec.thorough else ()) for spec in SOUND]
+SPECS = parameters(SOUND, {spec.name for spec in SOUND if spec.thorough}.__contains__)
 
 
 @pytest.fixture(scope="module")
 def found(request: pytest.FixtureRequest) -> Found:
-    given = [
-        item.callspec.params.get("spec")
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
-    ]
-    command = [sys.executable, "-m", prepared.__name__, *DESCRIBED, *(spec.name for spec in given if isinstance(spec, Spec))]
+    command = [sys.executable, "-m", prepared.__name__, *names_asked(request, DESCRIBED)]
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
     assert done.returncode == 0, done.stderr[-2000:]

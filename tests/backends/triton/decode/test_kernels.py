@@ -8,6 +8,7 @@ import sys
 import pytest
 import torch
 
+from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.decode import interpreted
 from tests.backends.triton.decode.interpreted import BROKEN, IN_ANY_ORDER, SOUND
 
@@ -19,9 +20,26 @@ LSE_LIMIT = 2e-5
 ROUNDED_LSE_LIMIT = 1e-3  # of queries in fp32, which the kernels round to fp16
 
 
+THOROUGH = {
+    "pages of 2",
+    "pages of 64",
+    "heads of keys of their own",
+    "5 new tokens",
+    "8 new tokens",
+    "given scale",
+    "staged fp8_e4m3, scales of the token",
+    "staged int8, scales of the tensor",
+}
+
+
+def is_thorough(name: str) -> bool:
+    """In registers the two formats differ in how numbers are converted, and in nothing else."""
+    return name in THOROUGH or (name.startswith("registers fp8_e4m3, ") and not name.endswith(" scales"))
+
+
 @pytest.fixture(scope="module")
-def found() -> Found:
-    command = [sys.executable, "-m", interpreted.__name__]
+def found(request: pytest.FixtureRequest) -> Found:
+    command = [sys.executable, "-m", interpreted.__name__, *names_asked(request)]
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -29,7 +47,7 @@ def found() -> Found:
     return distances
 
 
-@pytest.mark.parametrize("spec", SOUND, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", parameters(SOUND, is_thorough))
 def test_it_decodes(found: Found, spec: interpreted.Spec) -> None:
     distances = found[spec.name]
     assert distances["o"] <= (FP32_LIMIT if spec.problem.format == "fp32" else LIMIT)
@@ -37,11 +55,11 @@ def test_it_decodes(found: Found, spec: interpreted.Spec) -> None:
 
 
 def test_a_launch_leaves_the_counts_as_it_found_them(found: Found) -> None:
-    assert all(found[spec.name]["left"] == 0 for spec in SOUND)
+    assert all(found[spec.name]["left"] == 0 for spec in SOUND if spec.name in found)
 
 
 def test_one_split_and_several_and_many_are_among_the_specs(found: Found) -> None:
-    splits = {found[spec.name]["splits"] for spec in SOUND}
+    splits = {found[spec.name]["splits"] for spec in SOUND if spec.name in found}
     assert {1, 2, 3, 6} <= splits
 
 
