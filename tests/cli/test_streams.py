@@ -34,7 +34,9 @@ def test_a_full_disk_under_the_output_is_one_line(arguments: str, unbuffered: st
     assert said == (1, "", "roofbench: the output cannot be written: No space left on device\n")
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", [">&-", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("2>&-", ">&- 2>&-")), "<&- >&- 2>&-"]
+)
 def test_closed_streams_are_as_good_as_the_null_device(closed: str, tmp_path: Path) -> None:
     assert shell(tmp_path, f"$R run {TINY} {closed}").status == 0
     kept = roofbench(tmp_path, "store", "check")

@@ -21,11 +21,11 @@ def most_resident_bytes(pid: int) -> int:
 @pytest.mark.parametrize(
     ("op", "algo", "in_place"),
     [
-        (Op.ALL_REDUCE, None, True),
-        (Op.ALL_REDUCE, Algo.RING, True),
+        pytest.param(Op.ALL_REDUCE, None, True, marks=pytest.mark.thorough),
+        pytest.param(Op.ALL_REDUCE, Algo.RING, True, marks=pytest.mark.thorough),
         (Op.ALL_REDUCE, Algo.TREE, True),
-        (Op.ALL_GATHER, None, False),
-        (Op.REDUCE_SCATTER, None, False),
+        pytest.param(Op.ALL_GATHER, None, False, marks=pytest.mark.thorough),
+        pytest.param(Op.REDUCE_SCATTER, None, False, marks=pytest.mark.thorough),
         (Op.REDUCE_SCATTER, Algo.RING, False),
         (Op.ALL_TO_ALL, None, False),
     ],
