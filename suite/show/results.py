@@ -8,7 +8,6 @@ from suite.outcome import Bound, Outcome
 from suite.report.printable import clipped, printable
 from suite.report.words import NOT_RESOLVED, duration, marks, percent, relative_error, relative_half_width, tera_rates
 from suite.rows import DeviceRow, ResultRow, RunInfo
-from suite.show.collective import study_lines
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
 
@@ -40,7 +39,10 @@ def run_lines(run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultR
         yield ""
         yield screen.paint(printable(f"{job} {label}{on}"), "bold")
         yield from result_table(group, screen)
-    yield from study_lines(rows, screen)
+    if any(row.job == "collective" for row in rows):
+        from suite.show.collective import study_lines  # models: what shows a plan's cases needs none of them
+
+        yield from study_lines(rows, screen)
     yield ""
     yield counts_line(rows)
 
