@@ -5,8 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
+
+# A shared host takes seconds for what it mostly does in milliseconds: no clock decides whether a property holds.
+settings.register_profile("shared host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared host")
 
 
 @pytest.fixture(autouse=True, scope="session")
