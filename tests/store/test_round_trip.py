@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from suite.backend import Channel
 from suite.errors import StoreUnusable
-from suite.measurement import Check, Measurement, SampleSet, Span
+from suite.measurement import TIMED, Check, Measurement, SampleSet, Span
 from suite.outcome import Outcome
 from suite.store.queries import Reader
 from suite.store.telemetry import pack, unpack
@@ -54,7 +54,7 @@ sample_sets = st.builds(
 @st.composite
 def measurements(draw: Any) -> Measurement:
     outcome = draw(st.sampled_from(Outcome))
-    timed = outcome in (Outcome.OK, Outcome.IMPOSSIBLE)
+    timed = outcome in TIMED
     return Measurement(
         outcome=outcome,
         reason=draw(words),
