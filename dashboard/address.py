@@ -1,8 +1,25 @@
-"""What a person chose, kept in the page's address: a copied link shows the same view."""
+"""What a person chose, kept in the page's address and for the session: a copied link shows the same view, on every page.
+
+A value that is no option where it is asked for is not applied there and not forgotten: another page may have it.
+"""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import streamlit as st
+
+MOST_VALUES, MOST_CHARACTERS = 50, 400  # of one name in an address, which anybody may have made
+
+
+def arrive(page: str) -> None:
+    """Say which page is being drawn, before anything is chosen on it: turning to a page empties the address."""
+    st.session_state["turned"] = st.session_state.get("page") not in (None, page)
+    st.session_state["page"] = page
+
+
+def is_turned() -> bool:
+    """Whether this is the first time that the page is drawn after another one."""
+    return bool(st.session_state.get("turned", False))
 
 
 def choose(
@@ -12,31 +29,76 @@ def choose(
     show: Callable[[str], str] = str,
     default: Sequence[str] = (),
     empty: str = "All",
+    most: int | None = None,
+    help: str | None = None,
 ) -> list[str]:
-    """A multiple choice whose state is the address's parameter ``name``; ``empty`` says what choosing nothing means.
-
-    Values in the address that are no option are dropped: links outlive the stores they were made for.
-    """
-    before = st.session_state[name] if name in st.session_state else st.query_params.get_all(name) or default
-    st.session_state[name] = [value for value in before if value in options]
-    chosen: list[str] = st.multiselect(label, options, key=name, format_func=show, placeholder=empty)
-    _remember(name, chosen)
+    """A multiple choice whose state is the address's parameter ``name``; ``empty`` says what choosing nothing means."""
+    before = given(name, default)
+    if name in st.session_state and not _is_elsewhere(name):
+        before = [*st.session_state[name], *_of("idle").get(name, [])]
+    st.session_state[name] = [value for value in before if value in options][:most]
+    chosen: list[str] = st.multiselect(
+        label, options, key=name, format_func=show, placeholder=empty, max_selections=most, help=help
+    )
+    _of("idle")[name] = [value for value in before if value not in options]
+    put(name, [*chosen, *_of("idle")[name]], default)
     return chosen
 
 
-def choose_one(label: str, name: str, options: Sequence[str], show: Callable[[str], str] = str) -> str:
-    """One of ``options``, which are not empty, kept in the address like ``choose``; the first until another is chosen."""
-    before = st.session_state.get(name) or next(iter(st.query_params.get_all(name)), None)
-    st.session_state[name] = before if before in options else options[0]
-    chosen: str = st.selectbox(label, options, key=name, format_func=show)
-    _remember(name, [] if chosen == options[0] else [chosen])
+def choose_one(
+    label: str,
+    name: str,
+    options: Sequence[str],
+    show: Callable[[str], str] = str,
+    default: str | None = None,
+    help: str | None = None,
+) -> str:
+    """One of ``options``, which are not empty, kept in the address like ``choose``; at first ``default``, or the first."""
+    first = default if default is not None and default in options else options[0]
+    before = given(name, [first])[0]
+    touched = st.session_state.get(name, _of("shown").get(name))
+    if touched != _of("shown").get(name) and not _is_elsewhere(name):
+        before = touched
+    st.session_state[name] = before if before in options else first
+    chosen: str = st.selectbox(label, options, key=name, format_func=show, help=help)
+    _of("shown")[name] = chosen
+    put(name, [before if before not in options and chosen == first else chosen], [first])
     return chosen
 
 
-def _remember(name: str, values: list[str]) -> None:
-    if values == st.query_params.get_all(name):
+def given(name: str, default: Sequence[str] = ()) -> list[str]:
+    """The values of a parameter: by an address that was made elsewhere, else as they were last in this session."""
+    kept = _of("kept")
+    if name not in kept or _is_elsewhere(name):
+        kept[name] = _address(name) or list(default)
+    return list(kept[name]) or list(default)
+
+
+def put(name: str, values: Sequence[str], default: Sequence[str] = ()) -> None:
+    """Keep the values of a parameter, and write them into the address where they are not its ``default``."""
+    _of("kept")[name] = list(values)
+    shown = [] if list(values) == list(default) else list(values)
+    _of("written")[name] = shown
+    if shown == st.query_params.get_all(name):
         return
-    if values:
-        st.query_params[name] = values
+    if shown:
+        st.query_params[name] = shown
     else:
-        del st.query_params[name]
+        st.query_params.pop(name, None)
+
+
+def _is_elsewhere(name: str) -> bool:
+    """Whether the address now says what this session did not write: a link, or a step back."""
+    address = _address(name)
+    is_emptied = not address and is_turned()
+    return address != _of("written").get(name, []) and not is_emptied
+
+
+def _address(name: str) -> list[str]:
+    values = list(dict.fromkeys(st.query_params.get_all(name)))[:MOST_VALUES]
+    return [value[:MOST_CHARACTERS] for value in values]
+
+
+def _of(what: str) -> dict[str, Any]:
+    found: dict[str, Any] = st.session_state.setdefault(what, {})
+    return found

@@ -4,52 +4,79 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from dashboard.data import DEFAULT_STORE, Run, load_stores, store_arguments
-from dashboard.selection import select
+from dashboard import gate
+from dashboard.address import arrive
+from dashboard.empty import nothing_yet
+from dashboard.live import watch
+from dashboard.sidebar import image_format, select
+from dashboard.stores import DEFAULT_STORE, Stores, open_stores, store_arguments
 from dashboard.text import plain
+from dashboard.theme import theme
 from dashboard.views import View, views
 from suite.errors import StoreUnusable
+from suite.report.palette import INKS
+from suite.report.words import counted
 
-FIRST_STEP = "roofbench run experiment=quick"
+# Streamlit's own captions are too pale for the contrast that WCAG asks of text.
+_READABLE = "<style>[data-testid=stCaptionContainer] {{ color: {colour}; opacity: 1; }}</style>"
 
 
 def main() -> None:
     """Open the stores, then show the page that the address names."""
     st.set_page_config(page_title="roofbench", layout="wide")
-    stores = load_stores(store_arguments())
+    if not gate.is_open():
+        return
+    urls = store_arguments()
+    stores = open_stores(urls)
     for message in stores.failures.values():
         st.error("A store could not be opened.")
         st.code(message, language=None, wrap_lines=True)
     if not stores.runs:
-        _nothing_yet(any(stores.failures))
+        _nothing(stores, urls)
         return
-    pages = [_page(view, stores.runs) for view in views()]
-    st.navigation(pages, position="sidebar" if len(pages) > 1 else "hidden").run()
+    by_name = {view.name: view for view in views()}
+    pages = [_page(view, stores, urls) for view in by_name.values()]
+    st.navigation(pages, position="sidebar", expanded=True).run()
 
 
-def _page(view: View, runs: Sequence[Run]) -> "st.Page":
-    return st.Page(_script(view, runs), title=view.title, url_path=view.name, default=view.order == 0)
+def _nothing(stores: Stores, urls: Sequence[str]) -> None:
+    nothing_yet(bool(stores.failures), DEFAULT_STORE)
+    if stores.shelves:
+        watch(urls, stores, 0)
 
 
-def _script(view: View, runs: Sequence[Run]) -> Callable[[], None]:
+def _page(view: View, stores: Stores, urls: Sequence[str]) -> "st.Page":
+    return st.Page(_script(view, stores, urls), title=view.title, url_path=view.name, default=view.order == 0)
+
+
+def _script(view: View, stores: Stores, urls: Sequence[str]) -> Callable[[], None]:
     def draw() -> None:
+        arrive(view.name)
+        st.html(_READABLE.format(colour=INKS[theme()].muted))
         st.header(view.title)
+        missing = 0
         try:
-            view.render(select(runs))
+            if view.has_filters:
+                selection = select(stores, view.job, theme())
+                missing = selection.missing
+                image_format()
+                _say_what_is_missing(missing, selection.problems)
+                view.render(selection)
+            else:
+                image_format()
+                view.render_stores(stores)
         except StoreUnusable as error:  # damage shows only when the rows are read
             st.error(plain(str(error)))
+        watch(urls, stores, missing)
 
     return draw
 
 
-def _nothing_yet(failed: bool) -> None:
-    st.title("roofbench")
-    if failed:
-        st.write("Start the dashboard with another store: `roofbench dashboard PATH`")
-        return
-    st.info("No results yet.")
-    st.write(f"Measure this machine, then reload this page; results go to {DEFAULT_STORE} unless you say otherwise:")
-    st.code(FIRST_STEP, language="sh")
+def _say_what_is_missing(missing: int, problems: Sequence[str]) -> None:
+    if missing:
+        st.caption(f"Still reading {counted(missing, 'older run')}: what is shown is of the newest ones.")
+    for problem in problems:
+        st.error(plain(problem))
 
 
 main()

@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.address import choose_one
+from dashboard.figure import show
 from dashboard.text import plain
-from suite.report.figures import CHART_CONFIG
 from suite.report.ladder import ABOUT, BASELINE, Ladder, Rung, ladders
 from suite.report.ladder_figure import ladder_figure
 from suite.report.palette import Theme
@@ -37,13 +37,18 @@ def _title(ladder: Ladder, several_runs: bool) -> str:
 def _ladder(ladder: Ladder, theme: Theme, key: str) -> None:
     figure = ladder_figure(ladder, theme)
     if figure is not None:
-        figure.update_layout(paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)")
-        st.plotly_chart(figure, theme=None, key=f"{key}-figure", config=CHART_CONFIG)
+        alt = f"Speed against the error of rounding the data, format by format: {ladder.title}"
+        show(figure, f"{key}-figure", alt, "roofbench-ladder")
     st.caption(plain(ladder.note))
     frame = pd.DataFrame([_line(rung, ladder) for rung in ladder.rungs]).dropna(axis="columns", how="all")
     repeated = ["By"] if frame["By"].nunique() == 1 else []
     st.dataframe(
-        frame.drop(columns=repeated), column_config=_columns(ladder), hide_index=True, width="stretch", placeholder="–"
+        frame.drop(columns=repeated),
+        column_config=_columns(ladder),
+        hide_index=True,
+        width="stretch",
+        placeholder="–",
+        alt=f"Formats of {ladder.title}",
     )
 
 

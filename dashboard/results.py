@@ -6,34 +6,43 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
+from dashboard.text import plain
 from suite.report.columns import EMPIRICAL, ending
-from suite.report.words import (
-    common_unit,
-    counted,
-    relative_half_width,
-    remarks,
-    resolved,
-    tera_rates,
-    variation,
-    workload_title,
-)
+from suite.report.printable import clipped, printable
+from suite.report.words import common_unit, relative_half_width, remarks, resolved, tera_rates, variation, workload_title
 from suite.rows import ResultRow
 
 _SHARE = "percent"
 _CHARACTER_PX, _EDGES_PX = 6.7, 20
 _CASE_PX = 250  # at most: a telephone has 390 across, and the column does not scroll away
+_TEXT_CHARACTERS = 160  # of a cell
+_SAME_LEFT_OUT = ("Device", "Run", "Implementation", "Job")
+_EMPTY_LEFT_OUT = ("Quantisation", "Energy (J)", "Tokens/s")
 
 
-def results_table(rows: Sequence[ResultRow]) -> None:
-    """Every case with its figures; cases that failed keep their line, with the reason under Remarks."""
+def results_table(rows: Sequence[ResultRow], key: str, alt: str) -> ResultRow | None:
+    """Every row with its figures, and the one that a person chose; cases that failed keep their line, with the reason."""
     titles = _Titles(tera_rates(row.format for row in rows), *common_unit(row.p50_s for row in rows))
-    frame = pd.DataFrame([_line(row, titles) for row in rows])
-    st.caption(f"{counted(len(rows), 'case')}; the table scrolls sideways, and a heading sorts it.")
-    left_out = [name for name in ("Device", "Run", "Implementation") if frame[name].nunique() == 1]
-    left_out += [name for name in ("Quantisation",) if frame[name].isna().all()]
-    st.dataframe(
-        frame.drop(columns=left_out), column_config=_columns(titles, frame), hide_index=True, width="stretch", placeholder="–"
+    names, shared = told_apart([workload_title(row) for row in rows], [row.job for row in rows])
+    frame = pd.DataFrame([_line(row, name, titles) for row, name in zip(rows, names, strict=True)])
+    if shared:
+        st.caption(plain(f"The same in all of them: {shared}."))
+    left_out = [name for name in _SAME_LEFT_OUT if frame[name].nunique() == 1]
+    left_out += [name for name in _EMPTY_LEFT_OUT if frame[name].isna().all()]
+    event = st.dataframe(
+        frame.drop(columns=left_out),
+        column_config=_columns(titles, frame),
+        hide_index=True,
+        width="stretch",
+        placeholder="–",
+        key=key,
+        alt=alt,
+        on_select="rerun",
+        selection_mode="single-row",
+        lazy=False,
     )
+    chosen = event.selection.rows if event is not None else []
+    return rows[chosen[0]] if chosen and chosen[0] < len(rows) else None
 
 
 class _Titles(NamedTuple):
@@ -48,31 +57,61 @@ class _Titles(NamedTuple):
         return f"Time ({self.unit})"
 
 
-def _line(row: ResultRow, titles: _Titles) -> dict[str, Any]:
+def told_apart(names: Sequence[str], jobs: Sequence[str]) -> tuple[list[str], str]:
+    """Names without the settings (``layout=nt``) that all of the same job have, and these."""
+    words = [name.split(" ") for name in names]
+    said: dict[str, list[str]] = {}
+    for job in dict.fromkeys(jobs):
+        own = [each for each, whose in zip(words, jobs, strict=True) if whose == job]
+        common = set.intersection(*map(set, own)) if len(own) > 1 else set()
+        said[job] = [word for word in own[0] if "=" in word and word in common]
+    short = [" ".join(word for word in each if word not in said[job]) for each, job in zip(words, jobs, strict=True)]
+    several = len(said) > 1
+    return short, "; ".join(
+        f"{job}: {', '.join(found)}" if several else ", ".join(found) for job, found in said.items() if found
+    )
+
+
+def _line(row: ResultRow, name: str, titles: _Titles) -> dict[str, Any]:
     half_width = relative_half_width(row) if resolved(row) else None
     return {
-        "Case": workload_title(row),
+        "Case": _text(name),
         titles.time: _scaled(row.p50_s, titles.unit_s),
         "Of spec": row.fractions.spec,
-        "Bound": ending(row),
-        "Format": row.format_label,
-        "Regime": row.regime,
+        "Bound": _text(ending(row)),
+        "Format": _text(row.format_label),
+        "Regime": _text(row.regime),
         titles.rate: _scaled(row.flop_s or None, 1e12),
         "GB/s": _scaled(row.bytes_s or None, 1e9),
+        "Tokens/s": _tokens(row),
         "± (%)": _scaled(half_width, 1e-2),
         "At clock": row.fractions.at_clock,
         "Empirical": row.fractions.empirical,
         "Of boost": row.fractions.boost,
-        "Device": row.device,
-        "Run": row.run,
-        "Implementation": row.implementation,
+        "Device": _text(row.device),
+        "Run": _text(row.run),
+        "Job": _text(row.job),
+        "Implementation": _text(row.implementation),
         "Clock (MHz)": _scaled(row.clock_hz, 1e6),
         "Power (W)": row.power_w,
+        "Energy (J)": row.energy_j,
         "Error": row.error_rel,
         "Quantisation": row.quantisation_error,
-        "Switches": variation(row),
+        "Switches": _text(variation(row)),
+        "Finished": row.finished_at,
         "Remarks": remarks(row),
     }
+
+
+def _tokens(row: ResultRow) -> float | None:
+    try:
+        return row.tokens_s
+    except (TypeError, ValueError, OverflowError):  # a file may hold anything where a count should be
+        return None
+
+
+def _text(text: str) -> str:
+    return clipped(printable(text), _TEXT_CHARACTERS)
 
 
 def _scaled(value: float | None, unit: float) -> float | None:
@@ -92,11 +131,17 @@ def _columns(titles: _Titles, frame: pd.DataFrame) -> dict[str, Any]:
         "± (%)": number(format="%.2f", help="Half the width of the median's 95 % interval; none where that is above 100 %"),
         titles.rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
         "GB/s": number(format="%.4g", help="Compulsory bytes per second; busbw of a collective"),
+        "Tokens/s": number(format="%.4g", help="New tokens of all sequences per second"),
         "Clock (MHz)": number(format="%.0f"),
         "Power (W)": number(format="%.0f"),
+        "Energy (J)": number(format="%.3g", help="Of one launch, in sustained windows of 2 s and more"),
         "Error": number(format="%.1e", help="Relative error against the reference"),
         "Quantisation": number(format="%.1e", help="Relative error of the product that rounding the data to the format costs"),
         "Switches": st.column_config.TextColumn(help="Precision and library settings that are part of the case"),
+        "Finished": st.column_config.TextColumn(help="When the result was stored, UTC"),
+        "Remarks": st.column_config.TextColumn(
+            help="Why a case has no result, or what to know before trusting one: not converged, contended, throttled"
+        ),
     }
 
 

@@ -1,110 +1,189 @@
-"""The sidebar: which runs, devices, formats and regimes a view is about."""
+"""What a page is about: the devices and groups that pass the choices in the sidebar, and the rows behind them."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
-import streamlit as st
+from dashboard.shelf import Device, Pair
+from dashboard.stores import Stores
+from suite.case import format_label
+from suite.report.palette import Theme, device_colours
+from suite.report.printable import clipped, printable
+from suite.rows import ResultRow
+from suite.store.columns import load_json
+from suite.store.scopes import Group, Scope
 
-from dashboard.address import choose
-from dashboard.data import Run, store_name
-from suite.report.panels import Panel, Source, each_once, panel
-from suite.report.words import moment
-from suite.rows import DeviceRow, ResultRow
-from suite.store.runs import SELFTEST
-
-
-class Filter(NamedTuple):
-    """A choice over one property of the rows; ``name`` stands in the address."""
-
-    label: str
-    name: str
-    value: Callable[[ResultRow], str]
-
-
-FILTERS = (
-    Filter("Jobs", "job", lambda row: row.job),
-    Filter("Formats", "format", lambda row: row.format_label),
-    Filter("Regimes", "regime", lambda row: row.regime),
-    Filter("Implementations", "implementation", lambda row: row.implementation),
-)
+MOST_RESULTS = 5_000  # of one device that a figure looks through: its newest runs up to so many
+MOST_POINTS = 1_000  # of one figure: more cannot be told apart, and a browser takes seconds to draw them
+MOST_DEVICES = 8  # in one figure, by the colours that everybody can tell apart
+NAME_CHARACTERS = 40
 
 
-class Selection(NamedTuple):
-    """What a view shows: the chosen runs, and a panel for each chosen device with the rows that pass the filters."""
+class Asked(NamedTuple):
+    """A workload of one store that has results of a device, as choices are made among them."""
 
-    runs: tuple[Run, ...]
-    panels: tuple[Panel, ...]
+    store: int
+    workload_id: int
+    format: str
+    params: Mapping[str, Any]
+
+
+class Picked(NamedTuple):
+    """Rows for a figure: the newest of each case; ``of`` cases were found, ``older`` results lie in runs not looked through."""
+
+    rows: tuple[ResultRow, ...]
+    of: int
+    older: int
 
     @property
-    def rows(self) -> tuple[ResultRow, ...]:
-        return tuple(row for panel in self.panels for row in panel.rows)
+    def note(self) -> str:
+        """What was left out, in one line; empty where nothing was."""
+        parts = []
+        if self.of > len(self.rows):
+            parts.append(f"{len(self.rows):,} of {self.of:,} cases are drawn, evenly chosen: narrow the choice to see all")
+        if self.older:
+            parts.append(f"{self.older:,} results of older runs are left out: choose these runs to see them")
+        return "; ".join(parts)
 
 
-def select(runs: Sequence[Run]) -> Selection:
-    """Draw the sidebar and apply it; ``runs`` is not empty, the latest first."""
-    with st.sidebar:
-        chosen = _choose_runs(runs)
-        chips = _chips(chosen)
-        uids = _choose_devices(chips)
-        rows = _filtered([row for run in chosen for row in run.source.results(run.key)])
-    panels = (_panel(chip, rows) for chip in chips if not uids or chip.device.info.uid in uids)
-    return Selection(tuple(chosen), tuple(panels))
+@dataclass(frozen=True)
+class Selection:
+    """``groups`` pass every filter; ``runs``, ``formats`` and the like are what was chosen, empty for all."""
 
-
-class Chip(NamedTuple):
-    """A device in one store, with the chosen runs it is in: chips of two stores may have different empirical roofs."""
-
-    device: DeviceRow
-    source: Source
+    stores: Stores
+    job: str
+    groups: tuple[Pair, ...]
+    devices: tuple[Device, ...]
+    names: Mapping[Device, str]
+    known: tuple[Device, ...]
     runs: tuple[str, ...]
+    regimes: tuple[tuple[str, str, str], ...]
+    formats: tuple[str, ...]
+    implementations: tuple[str, ...]
+    evidence: tuple[str, ...]
+    missing: int
+    problems: tuple[str, ...]
+    theme: Theme
+
+    @cached_property
+    def results(self) -> int:
+        """How many results pass."""
+        return sum(group.results for _, group in self.groups)
+
+    @cached_property
+    def jobs(self) -> tuple[str, ...]:
+        return tuple(sorted({group.job for _, group in self.groups}))
+
+    @cached_property
+    def latest(self) -> tuple[Device, ...]:
+        """The devices, the one that was measured last first."""
+        newest = {run.entry.run: -place for place, run in enumerate(self.stores.runs)}
+        last: dict[Device, int] = {}
+        for device, group in self.groups:
+            last[device] = max(last.get(device, -len(newest)), newest.get(group.run, -len(newest)))
+        return tuple(sorted(self.devices, key=lambda device: -last.get(device, 0)))
+
+    @cached_property
+    def shown(self) -> tuple[Device, ...]:
+        """The devices that one figure can show: the ``MOST_DEVICES`` that were measured last."""
+        return tuple(device for device in self.devices if device in self.latest[:MOST_DEVICES])
+
+    @cached_property
+    def colours(self) -> Mapping[Device, str]:
+        """One colour for each of ``shown``, the same on every page."""
+        return device_colours(self.known, self.shown)
+
+    def of(self, device: Device) -> list[Group]:
+        """The groups of one device."""
+        return [group for each, group in self.groups if each == device]
+
+    def scope(self, device: Device | None = None, store: int = 0) -> Scope:
+        """What was chosen, as the store is asked for it: of one device, or of every device of one store."""
+        place = device.store if device is not None else store
+        own = [group for each, group in self.groups if each.store == place and (device is None or each == device)]
+        formats = {(group.format, group.semantics) for group in own} if self.formats else ()
+        uids = {each.uid for each in self.devices if each.store == place} if device is None else {device.uid}
+        return Scope(
+            runs=self.runs,
+            devices=tuple(sorted(uids)),
+            jobs=(self.job,) if self.job else self.jobs,
+            formats=tuple(sorted(formats)),
+            regimes=self.regimes,
+            implementations=self.implementations,
+            evidence=self.evidence,
+        )
+
+    def asked(self, device: Device) -> list[Asked]:
+        """The workloads that a device has results of, in its newest runs up to ``MOST_RESULTS`` results."""
+        scope = self.scope(device)
+        runs, _ = self._recent(device, scope.jobs)
+        found = self.stores.shelves[device.store].workloads(scope._replace(runs=runs))
+        return [
+            Asked(device.store, each.workload_id, format_label(each.format, _object(each.semantics)), _object(each.params))
+            for each in found
+        ]
+
+    def pick(self, device: Device, workloads: Collection[int] | None = None, alone: bool = False) -> Picked:
+        """The newest result of each case of a device, from its newest runs up to ``MOST_RESULTS`` results.
+
+        At most its share of ``MOST_POINTS``, and all of them where it is ``alone`` in its figure.
+        """
+        scope = self.scope(device)
+        runs, older = self._recent(device, scope.jobs)
+        shelf = self.stores.shelves[device.store]
+        ids = shelf.newest(scope._replace(runs=runs), workloads)
+        return Picked(tuple(shelf.rows(thinned(ids, MOST_POINTS // (1 if alone else len(self.shown))))), len(ids), older)
+
+    def _recent(self, device: Device, jobs: Sequence[str]) -> tuple[tuple[str, ...], int]:
+        """The newest runs of a device up to ``MOST_RESULTS`` results, at least one; and how many results the others have."""
+        counts: dict[str, int] = {}
+        for group in self.of(device):
+            if group.job in jobs:
+                counts[group.run] = counts.get(group.run, 0) + group.results
+        order = [run.entry.run for run in self.stores.runs if run.store == device.store and run.entry.run in counts]
+        taken: list[str] = []
+        for run in order:
+            if taken and sum(counts[each] for each in (*taken, run)) > MOST_RESULTS:
+                break
+            taken.append(run)
+        return tuple(taken), sum(counts.values()) - sum(counts[run] for run in taken)
 
 
-def _choose_runs(runs: Sequence[Run]) -> list[Run]:
-    by_key = {run.key: run for run in runs}
-    several = len({run.store for run in runs}) > 1
-    if set(st.query_params.get_all("run")) - set(by_key):
-        st.warning("This link names a run that is in no open store.")
-    newest = next((run for run in runs if run.info.experiment != SELFTEST), runs[0])
-    if newest is not runs[0]:
-        st.caption("Opens on the newest run that is no pass of a selftest, as `roofbench show` does.")
-    latest = newest.key
-    keys = choose("Runs", "run", list(by_key), lambda key: _run_label(by_key[key], several), [latest], empty="Latest")
-    return [by_key[key] for key in keys or [latest]]
+def _object(text: str) -> dict[str, Any]:
+    """A JSON object; a file may hold anything where one should be."""
+    try:
+        found = load_json(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
-def _run_label(run: Run, several_stores: bool) -> str:
-    info = run.info
-    place = store_name(run.store) if several_stores else ""
-    parts = (info.experiment, moment(info.started_at), f"{info.finished}/{info.planned} {info.status}", info.note, place)
-    return ", ".join(part for part in parts if part)
+def thinned(ids: Sequence[int], most: int) -> list[int]:
+    """At most ``most`` of them, evenly chosen."""
+    step = -(-len(ids) // most) if ids else 1
+    return list(ids[::step])
 
 
-def _chips(runs: Sequence[Run]) -> list[Chip]:
-    """Every chip of the runs once per store, as it was last recorded."""
-    found: dict[tuple[str, str], Chip] = {}
-    for run in reversed(runs):
-        for device in each_once(run.source.devices(run.key)):
-            key = (run.store, device.info.uid)
-            earlier = found[key].runs if key in found else ()
-            found[key] = Chip(device, run.source, tuple(dict.fromkeys((*earlier, run.key))))
-    return list(found.values())
+def device_names(stores: Stores) -> dict[Device, str]:
+    """What each device is called: its name, with as much beside it as tells it from the others; in the order of names."""
+    plain = {
+        Device(number, uid): clipped(printable(name), NAME_CHARACTERS)
+        for number, shelf in enumerate(stores.shelves)
+        for uid, name in shelf.device_names().items()
+    }
+    found: dict[Device, str] = {}
+    for device, name in sorted(plain.items(), key=lambda each: (each[1], each[0].uid, each[0].store)):
+        same = [other for other, known in plain.items() if known == name and other != device]
+        beside = []
+        if any(other.uid != device.uid for other in same):
+            beside.append(clipped(printable(device.uid), 8 if len(device.uid) > 8 else 12))
+        if any(other.store != device.store for other in same):
+            beside.append(clipped(printable(stores.shelves[device.store].name), 24))
+        found[device] = f"{name} ({', '.join(beside)})" if beside else name
+    return found
 
 
-def _choose_devices(chips: Sequence[Chip]) -> list[str]:
-    names = {chip.device.info.uid: chip.device.info.name for chip in chips}
-    shared = len(set(names.values())) < len(names)
-    options = sorted(names, key=lambda uid: (names[uid], uid))
-    return choose("Devices", "device", options, lambda uid: f"{names[uid]} ({uid[:8]})" if shared else names[uid])
-
-
-def _filtered(rows: list[ResultRow]) -> list[ResultRow]:
-    """Each filter offers only what the ones above it left."""
-    for label, name, value in FILTERS:
-        chosen = choose(label, name, sorted({value(row) for row in rows}))
-        rows = [row for row in rows if not chosen or value(row) in chosen]
-    return rows
-
-
-def _panel(chip: Chip, rows: Sequence[ResultRow]) -> Panel:
-    own = [row for row in rows if row.device_uid == chip.device.info.uid and row.run in chip.runs]
-    return panel(chip.source, chip.device, own)
+def regime_of(group: Group) -> str:
+    """``cold/sustained/device``."""
+    return f"{group.cache}/{group.load}/{group.dispatch}"

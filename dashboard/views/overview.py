@@ -1,91 +1,156 @@
-"""How close each device came to its roofline: the roofline, the best of each format, what formats cost, every result."""
+"""Devices side by side: how close each came to its roof in every job and format, what that took, and how fresh it is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
-from dashboard.ladder import precision_ladder
-from dashboard.results import results_table
+from dashboard.address import choose_one
+from dashboard.cards import cards
+from dashboard.case import case_section, choose_case, clicked_row
+from dashboard.empty import nothing_matches
+from dashboard.figure import show
+from dashboard.frames import frame_with_downloads
+from dashboard.listing import results_section
+from dashboard.roofs import roofs_of, sheet_line
 from dashboard.selection import Selection
+from dashboard.shelf import Device
 from dashboard.text import plain
-from suite.report.figures import CHART_CONFIG, roofline_figure
-from suite.report.headlines import NO_RESULT, Headline, about, headlines, rate
-from suite.report.palette import Theme
-from suite.report.panels import Panel
-from suite.report.words import UNKNOWN, case_detail, marks, percent, si
+from suite.report.figures import roofline_figure
+from suite.report.headlines import headlines
+from suite.report.heat import heat_figure
+from suite.report.standings import Column, best_groups, best_rate, in_order, standings_map
+from suite.report.values import SHARES
+from suite.report.words import case_detail, counted, marks, moment, si
+from suite.rows import ResultRow
 
 TITLE = "Overview"
 ORDER = 0
-_CARD_PX = 168  # two beside each other on a screen of 390 px
-# A rate is longer than a share, and a label of a scaling than one of a format: Streamlit would cut both off.
-_WHOLE_CARDS = """<style>
-[data-testid="stMetricValue"], [data-testid="stMetricValue"] * {
-  font-size: 1.7rem; line-height: 1.2; white-space: normal; overflow: visible; text-overflow: clip; }
-[data-testid="stMetricLabel"] * { white-space: normal !important; overflow: visible; text-overflow: clip; }
-</style>"""
+MOST_DOWN, MOST_ACROSS = 60, 24
+
+Line = tuple[Device, str]  # a device under one kind of evidence: kinds never share a line
+Best = Mapping[tuple[Line, Column], ResultRow]
 
 
 def render(selection: Selection) -> None:
     """Draw the page."""
-    if not selection.rows:
-        st.info("No results match these choices. Clear a filter in the sidebar to see more.")
+    if not selection.groups:
+        nothing_matches(selection.job, bool(selection.stores.runs))
         return
-    for index, panel in enumerate(selection.panels):
-        if panel.rows:
-            _device(panel, key=f"roofline-{index}-{panel.device.info.uid}")
-    st.subheader("Results")
-    results_table(selection.rows)
+    st.caption(plain(_summary(selection)))
+    best = _best(selection)
+    order = {device: place for place, device in enumerate(selection.names)}
+    lines = sorted({line for line, _ in best}, key=lambda line: (order[line[0]], line[1]))
+    place = _standings(selection, best, lines)
+    if len(selection.devices) == 1 and not selection.missing:
+        _device(selection, selection.devices[0])
+    if len(lines) > 1:
+        _table(selection, best, lines)
+    chosen = results_section(selection, "overview")
+    choose_case("overview-table", chosen)
+    with place:
+        case_section(selection)
 
 
-def _device(panel: Panel, key: str) -> None:
-    st.subheader(plain(panel.device.info.name))
-    st.caption(_sheet_line(panel))
-    figure = roofline_figure(panel.rows, panel.roofs, _theme())
-    figure.update_layout(paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)")
-    st.plotly_chart(figure, theme=None, key=key, config=CHART_CONFIG)
-    _best(headlines(panel.rows))
-    precision_ladder(panel.rows, _theme(), key=f"ladder-{panel.device.info.uid}")
+def _summary(selection: Selection) -> str:
+    runs = {(device.store, group.run) for device, group in selection.groups}
+    newest = next((run.entry for run in selection.stores.runs if (run.store, run.entry.run) in runs), None)
+    last = f", the newest of {moment(newest.finished_at or newest.started_at)}" if newest else ""
+    shown = (counted(len(selection.devices), "device"), counted(selection.results, "result"), counted(len(runs), "run"))
+    return f"{shown[0]}, {shown[1]} in {shown[2]}{last}. Each cell is the best verified result of a device in a job and format."
 
 
-def _sheet_line(panel: Panel) -> str:
-    if panel.spec is None:
-        return plain(f"No spec sheet: {panel.device.match_reason or 'none was matched'}. Fractions of spec are not available.")
-    kind = "Derived spec" if panel.spec.derived else "Spec sheet"
-    bandwidth = panel.spec.bandwidth_bytes_s
-    memory = f"{si(bandwidth, 'B/s')} memory bandwidth" if bandwidth else "memory bandwidth not declared"
-    return plain(f"{kind}: {panel.spec.title}, {memory}")
+def _best(selection: Selection) -> Best:
+    chosen = best_groups(selection.groups)
+    rows: dict[tuple[Line, Column], ResultRow] = {}
+    for store, shelf in enumerate(selection.stores.shelves):
+        wanted = {place: group.best for place, group in chosen.items() if place[0].store == store}
+        found = {row.result_id: row for row in shelf.rows(sorted(set(wanted.values())))}
+        rows |= {
+            ((device, kind), column): found[number] for (device, kind, column), number in wanted.items() if number in found
+        }
+    return rows
 
 
-def _best(best: Sequence[Headline]) -> None:
-    if not best:
+def _standings(selection: Selection, best: Best, lines: Sequence[Line]) -> Any:
+    """The heat map; gives back the place for the case that is chosen in it."""
+    columns = in_order(column for _, column in best)
+    shown = st.columns([0.35, 0.65])[0]
+    with shown:
+        share = choose_one("Share of", "share", list(SHARES), lambda name: SHARES[name].title)
+    if len(lines) > MOST_DOWN or len(columns) > MOST_ACROSS:
+        st.caption(
+            f"The first {MOST_DOWN} devices and {MOST_ACROSS} columns are drawn: choose devices, jobs or formats for others."
+        )
+    lines, columns = lines[:MOST_DOWN], columns[:MOST_ACROSS]
+    cells = {(lines.index(line), columns.index(column)): row for (line, column), row in best.items()
+             if line in lines and column in columns}  # fmt: skip
+    names = [_name(selection, line) for line in lines]
+    heat = standings_map(names, columns, cells, SHARES[share])
+    figure = heat_figure(heat, selection.theme)
+    alt = f"Best share of the roof of {counted(len(lines), 'device')} in each of {len(columns)} jobs and formats"
+    clicked = show(
+        figure, "standings", f"{alt}; the tables below have the same as numbers", "roofbench-overview", choosing=True
+    )
+    choose_case("standings", clicked_row(cells.values(), clicked))
+    return st.container()
+
+
+def _name(selection: Selection, line: Line) -> str:
+    device, kind = line
+    return selection.names[device] + ("" if kind == "measured" else f", {kind}")
+
+
+def _device(selection: Selection, device: Device) -> None:
+    """Of a single device its roofline and the best of each format: there is nothing beside it to compare with."""
+    picked = selection.pick(device, alone=True)
+    if not picked.rows:
         return
-    st.html(_WHOLE_CARDS)
-    st.caption(plain(about(best)))
-    with st.container(horizontal=True):
-        for headline in best:
-            with st.container(border=True, width=_CARD_PX):
-                _card(headline)
+    st.subheader(plain(selection.names[device]))
+    st.caption(sheet_line(selection.stores.shelves[device.store].device(device.uid)))
+    roofs = roofs_of(selection, device, picked.rows).only(("spec", "empirical"))
+    figure = roofline_figure(picked.rows, roofs, selection.theme)
+    clicked = show(figure, "overview-roofline", f"Roofline of {selection.names[device]}", "roofbench-roofline", choosing=True)
+    choose_case("overview-roofline", clicked_row(picked.rows, clicked))
+    if picked.note:
+        st.caption(picked.note)
+    cards(headlines(picked.rows))
 
 
-def _card(headline: Headline) -> None:
-    row = headline.best
-    if row is None:
-        st.metric(plain(headline.format), UNKNOWN, NO_RESULT, delta_color="off", delta_arrow="off")
-    else:
-        known = row.fractions.spec is not None
-        share, second = (percent(row.fractions.spec), rate(row)) if known else (rate(row), "of spec n/a")
-        st.metric(plain(headline.format), share, second, delta_color="off", delta_arrow="off")
-        st.caption(plain(", ".join((case_detail(row), f"{row.bound or 'unknown'} bound"))))
-        st.caption(_breakable(plain(", ".join((row.regime, *marks(row))))))
-        st.caption(plain(headline.chosen_as))
-    if headline.second:
-        st.caption(plain(headline.second))
+def _table(selection: Selection, best: Best, lines: Sequence[Line]) -> None:
+    st.subheader("Devices")
+    frame = pd.DataFrame([line for each in lines for line in _lines(selection, best, each)])
+    number = st.column_config.NumberColumn
+    columns = {
+        "Device": st.column_config.TextColumn(pinned=True),
+        "Of spec": number(format="percent", help="Share of the roof by the spec sheet"),
+        "At clock": number(format="percent", help="Share of the roof at the clock that the device counted"),
+        "GFLOP/J": number(format="%.4g", help="Useful operations per joule, where energy was read: measure.energy=true"),
+        "W": number(format="%.0f", help="Mean power of sustained windows"),
+        "Finished": st.column_config.TextColumn(help="How fresh it is: when the result was stored, UTC"),
+    }
+    frame_with_downloads(frame, "devices", "The best result of each device in each job and format", columns)
 
 
-def _breakable(text: str) -> str:
-    """May wrap after each slash."""
-    return text.replace("/", "/\u200b")
-
-
-def _theme() -> Theme:
-    return "dark" if st.context.theme.type == "dark" else "light"
+def _lines(selection: Selection, best: Best, line: Line) -> list[dict[str, Any]]:
+    own = {column: row for (each, column), row in best.items() if each == line}
+    return [
+        {
+            "Device": _name(selection, line),
+            "Job": column.job,
+            "Format": column.format,
+            "Of spec": row.fractions.spec,
+            "At clock": row.fractions.at_clock,
+            "Rate": best_rate(row) if row.p50_s is not None else row.outcome.replace("_", " "),
+            "GFLOP/J": row.flops / row.energy_j / 1e9 if row.energy_j and row.flops else None,
+            "W": row.power_w,
+            "Clock": si(row.clock_hz, "Hz") if row.clock_hz else None,
+            "Case": case_detail(row)[:120],
+            "Regime": row.regime,
+            "Finished": moment(row.finished_at),
+            "Remarks": "; ".join(marks(row)),
+        }
+        for column in in_order(own)
+        for row in (own[column],)
+    ]

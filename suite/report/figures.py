@@ -41,18 +41,18 @@ def roofline_figure(rows: Sequence[ResultRow], roofs: RoofSet, theme: Theme = "l
     intensities = intensity_span(points, roofs.lines)
     rates = rate_span(points, roofs.lines, intensities)
     figure = go.Figure(traces(points, roofs, intensities, ink))
-    above_px = _legend_px({row.format for row in points})
+    above_px = legend_px({row.format for row in points})
     figure.update_layout(_layout(ink, intensities, rates, key_lines(rows, roofs), above_px))
     for label in _roof_labels(roofs, intensities, rates):
         figure.add_annotation(label)
     return figure
 
 
-def _legend_px(formats: Collection[str]) -> int:
+def legend_px(names: Collection[str]) -> int:
     """What the legend needs above the plot on the narrowest screen."""
-    longest = max(map(len, formats), default=0)
+    longest = max(map(len, names), default=0)
     columns = max(1, _LEGEND_PX // (_SYMBOL_PX + _CHARACTER_PX * longest))
-    return 7 + _ROW_PX * max(1, math.ceil(len(formats) / columns))
+    return 7 + _ROW_PX * max(1, math.ceil(len(names) / columns))
 
 
 def _layout(ink: Ink, intensities: Span, rates: Span, key: Sequence[str], above_px: int) -> dict[str, Any]:

@@ -1,18 +1,45 @@
-"""The text that a point of the roofline shows: the whole case.  Plotly reads it as HTML, so every value is escaped."""
+"""The text that a point of a figure shows: the whole case.  Plotly reads it as HTML, so every value is escaped."""
 
 from html import escape
 
+from suite.outcome import Outcome
+from suite.report.method import OUTCOMES
+from suite.report.printable import clipped, printable
 from suite.report.words import UNKNOWN, bytes_rate, case_title, duration, marks, percent, rate_unit, relative_error, si, timing
 from suite.rows import ResultRow
+
+# By the beginning of a mark: why it matters.
+EXPLAINED = {
+    "one sample": "nothing says how far the next would differ",
+    "no interval": "nothing says how far the next would differ",
+    "± not resolved": "the interval is wider than twice the median",
+    "not converged": "the interval did not become as narrow as asked in the time allowed",
+    "not steady": "clock and power had not settled before sampling",
+    "contended": "others used the device meanwhile",
+    "throttled": "the driver held the clock down",
+    "emulated": "the device has no unit for the format and computes it with another",
+    "simulated": "made up by a replay or a planted fault, never to be compared with what was measured",
+    "imported": "from the log of another program, not measured here",
+}
+_LONGEST = 160  # characters of a line: names and parameters come from a file
 
 
 def hover_text(row: ResultRow) -> str:
     """Lines joined by ``<br>``, the case's name in bold; nothing in it but that is markup."""
-    title, *rest = [escape(line) for line in _lines(row)]
+    title, *rest = [escape(clipped(printable(line), _LONGEST)) for line in _lines(row)]
     return "<br>".join([f"<b>{title}</b>", *rest])
 
 
+def explained(mark: str) -> str:
+    """A mark with what it means."""
+    meaning = next((text for name, text in EXPLAINED.items() if mark.startswith(name)), "")
+    return f"{mark}: {meaning}" if meaning and ":" not in mark else f"{mark} ({meaning})" if meaning else mark
+
+
 def _lines(row: ResultRow) -> list[str]:
+    if row.outcome != Outcome.OK:
+        meaning = OUTCOMES.get(row.outcome, "")
+        return [case_title(row), f"{row.outcome.replace('_', ' ')}: {meaning}", *([row.reason] if row.reason else [])]
     unit = rate_unit(row.format)
     return [
         case_title(row),
@@ -22,7 +49,8 @@ def _lines(row: ResultRow) -> list[str]:
         _fractions(row),
         f"clock {si(row.clock_hz, 'Hz')}, power {si(row.power_w, 'W')}",
         _errors(row),
-        ", ".join([row.outcome, "converged" if row.converged else "", *marks(row)]).replace(", ,", ",").strip(", "),
+        ", ".join([row.outcome, *(["converged"] if row.converged else [])]),
+        *map(explained, marks(row)),
     ]
 
 

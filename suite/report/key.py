@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from suite.outcome import Evidence, Outcome
-from suite.report.palette import LOAD_STROKES, REGIME_GLYPHS
+from suite.report.palette import KIND_STROKES, LOAD_STROKES, REGIME_GLYPHS
 from suite.report.roofs import RoofSet, drawable
 from suite.report.words import doubtful
 from suite.rows import ResultRow
@@ -46,6 +46,7 @@ def _doubt(points: Sequence[ResultRow]) -> Iterator[str]:
 def _lines(roofs: RoofSet) -> Iterator[str]:
     if roofs.of_kind("spec"):
         yield "solid: spec roof"
+    yield from (f"{stroke}: {kind}" for kind, stroke in KIND_STROKES.items() if roofs.of_kind(kind))
     for load in sorted({roof.load or "" for roof in roofs.of_kind("empirical")}, reverse=True):
         yield f"{LOAD_STROKES.get(load, 'dashed')}: empirical, {load}"
 
@@ -62,9 +63,9 @@ def _left_out(rows: Sequence[ResultRow], drawn: int) -> Iterator[str]:
 
 
 def filled(entries: Sequence[str]) -> list[str]:
-    """As many entries on a line of ``COLUMNS`` characters as fit."""
+    """As many entries on a line of ``COLUMNS`` characters as fit; one that is longer has lines of its own."""
     lines: list[str] = []
-    for entry in (entry.replace(" ", _HELD) for entry in entries):
+    for entry in (part.replace(" ", _HELD) for each in entries for part in textwrap.wrap(each, COLUMNS)):
         if lines and len(lines[-1]) + len(_GAP) + len(entry) <= COLUMNS:
             lines[-1] += _GAP + entry
         else:

@@ -1,10 +1,13 @@
-"""Colours and symbols: one colour a format and one symbol a regime, the same in every figure.
+"""Colours and symbols: one colour a format, one a device and one symbol a regime, the same in every figure.
+
+A figure tells either formats or devices apart, so that both have the same eight colours, in an order of their own.
 
 The eight colours keep at least 3:1 contrast against both page backgrounds and stay apart (CIE76 difference over 20)
 for readers without red, green or blue cones; ``tests/report/test_palette.py`` computes both.
 """
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 Theme = Literal["light", "dark"]
 
@@ -19,6 +22,12 @@ FORMAT_COLOURS = {
     "int8": "#ff4fb0",
 }
 OTHER_FORMAT_COLOUR = "#7f7f7f"
+DEVICE_COLOURS = tuple(
+    FORMAT_COLOURS[name] for name in ("bf16", "fp8_e5m2", "fp16", "fp32", "fp8_e4m3", "int8", "tf32", "fp64")
+)
+# From the least to the most, even in lightness for every kind of colour vision (Nunez, Anderton and Renslow, "Optimizing
+# colormaps with consideration for color vision deficiency", PLOS ONE 13, 2018).
+SEQUENTIAL = "cividis"
 
 REGIME_SYMBOLS = {
     ("cold", "sustained", "device"): "circle",
@@ -36,6 +45,8 @@ OTHER_REGIME_SYMBOL = "hexagon"
 EVIDENCE_STYLES = {"measured": "", "simulated": "-open", "imported": "-open-dot"}
 OTHER_EVIDENCE_STYLE = "-dot"
 
+KIND_DASHES = {"spec": "solid", "boost": "longdash", "at clock": "dashdot", "empirical": "dash"}
+KIND_STROKES = {"boost": "long dashes", "at clock": "dash-dotted"}  # the same, for words
 LOAD_DASHES = {"sustained": "dash", "burst": "dot"}
 LOAD_STROKES = {"sustained": "dashed", "burst": "dotted"}  # the same, for words
 
@@ -55,6 +66,23 @@ INKS: dict[Theme, Ink] = {
     "light": Ink(background="#ffffff", text="#1c2128", muted="#57606a", grid="#dde1e6", accent="#0a5fb4", alert="#a40e26"),
     "dark": Ink(background="#11161c", text="#e6e9ed", muted="#a3acb8", grid="#2b323b", accent="#7cb8ff", alert="#ff9aa5"),
 }
+
+
+Key = TypeVar("Key")
+
+
+def device_colours(known: Sequence[Key], shown: Iterable[Key]) -> dict[Key, str]:
+    """A colour for each of the devices ``shown``, by its place among all that are ``known``.
+
+    Up to as many as there are colours, each has its own: of two whose places say the same, the later has the next free one.
+    """
+    found: dict[Key, str] = {}
+    wanted = set(shown)
+    for place, key in enumerate(known):
+        if key in wanted:
+            turns = [DEVICE_COLOURS[(place + step) % len(DEVICE_COLOURS)] for step in range(len(DEVICE_COLOURS))]
+            found[key] = next((colour for colour in turns if colour not in found.values()), turns[0])
+    return found
 
 
 def format_colour(name: str) -> str:

@@ -4,15 +4,18 @@ Every value along a roof comes from ``suite.roofline``; here it is only decided 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from suite.hardware.spec import HardwareSpec, is_pipe
-from suite.outcome import Outcome
+from suite.measure.statistics import median
+from suite.outcome import Bound, Outcome
 from suite.report.words import rate_unit, si
-from suite.roofline import ridge_point, roof
+from suite.roofline import Ceilings, ridge_point, roof
 from suite.rows import ResultRow
+
+KINDS = ("spec", "boost", "at clock", "empirical")
 
 
 class EmpiricalKey(NamedTuple):
@@ -24,11 +27,12 @@ class EmpiricalKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """One ceiling: ``kind`` is ``spec`` or ``empirical``; ``peak_flop_s`` its flat part in FLOP/s.
+    """One ceiling: ``kind`` is one of ``KINDS``; ``peak_flop_s`` its flat part in FLOP/s.
 
     ``bandwidth_bytes_s`` is ``None`` where no memory figure is known, and the roof then is its flat part alone.
     ``load`` is set for empirical roofs only: what is reached in bursts is another ceiling than what is sustained.
-    ``format`` is the one format that runs on these pipes, where there is one.
+    ``format`` is the one format that runs on these pipes, where there is one; ``clock_hz`` the clock that the peak is at, where
+    it follows from one.
     """
 
     kind: str
@@ -37,6 +41,7 @@ class Roof:
     peak_flop_s: float
     bandwidth_bytes_s: float | None
     format: str | None = None
+    clock_hz: float | None = None
 
     @property
     def ridge(self) -> float | None:
@@ -46,7 +51,8 @@ class Roof:
     @property
     def label(self) -> str:
         """``bf16, fp16 989 TFLOP/s``."""
-        return f"{', '.join(self.pipes)} {si(self.peak_flop_s, rate_unit(*self.pipes))}"
+        at = f" at {si(self.clock_hz, 'Hz')}" if self.clock_hz else ""
+        return f"{', '.join(self.pipes)} {si(self.peak_flop_s, rate_unit(*self.pipes))}{at}"
 
     def values(self, intensities: Sequence[float]) -> list[float]:
         """Attainable FLOP/s at each arithmetic intensity."""
@@ -62,6 +68,10 @@ class RoofSet:
 
     def of_kind(self, kind: str) -> tuple[Roof, ...]:
         return tuple(line for line in self.lines if line.kind == kind)
+
+    def only(self, kinds: Collection[str]) -> "RoofSet":
+        """Without the roofs of other kinds; the notes stay."""
+        return RoofSet(tuple(line for line in self.lines if line.kind in kinds), self.notes)
 
 
 def drawable(row: ResultRow) -> bool:
@@ -90,6 +100,26 @@ def roof_set(
     if bandwidth_bytes_s is None:
         notes = (*notes, "no measured bandwidth: empirical roofs have no memory part")
     return RoofSet((*spec_roofs, *_empirical_roofs(rows, bandwidth_bytes_s, best)), notes)
+
+
+def clocked_roofs(rows: Sequence[ResultRow], ceilings: Ceilings) -> tuple[Roof, ...]:
+    """Roofs by operations a clock: ``boost`` at the device's maximum clock, ``at clock`` at the one counted under each load.
+
+    That is the median clock of the results that arithmetic bounds, as their fractions are by it.
+    """
+    pipes = sorted({row.pipe for row in rows if row.flops and is_pipe(row.pipe) and row.pipe})
+    bandwidth, found = ceilings.bandwidth_bytes_s, []
+    for pipe in pipes:
+        peak, fmt = ceilings.boost_flop_s(pipe), _only_format(rows, (pipe,))
+        if peak is not None:
+            found.append(Roof("boost", (pipe,), None, peak, bandwidth, fmt, ceilings.info.max_clock_hz))
+        own = [row for row in rows if row.pipe == pipe and drawable(row) and row.bound == Bound.COMPUTE]
+        for load in sorted({row.load for row in own}, reverse=True):
+            clocks = [row.clock_hz for row in own if row.load == load and row.clock_hz]
+            at = median(clocks) if clocks else None
+            if at is not None and (peak := ceilings.boost_flop_s(pipe, at)) is not None:
+                found.append(Roof("at clock", (pipe,), load, peak, bandwidth, fmt, at))
+    return tuple(found)
 
 
 def _spec_roofs(rows: Sequence[ResultRow], spec: HardwareSpec | None) -> tuple[tuple[Roof, ...], tuple[str, ...]]:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from suite.report.axes import Span
 from suite.report.hover import hover_text
-from suite.report.palette import LOAD_DASHES, Ink, format_colour, symbol
+from suite.report.palette import KIND_DASHES, LOAD_DASHES, Ink, format_colour, symbol
 from suite.report.roofs import Roof, RoofSet
 from suite.report.words import doubtful, si
 from suite.rows import ResultRow
@@ -41,6 +41,7 @@ def traces(points: Sequence[ResultRow], roofs: RoofSet, intensities: Span, ink: 
     return list(
         chain(
             _spec_traces(roofs.of_kind("spec"), intensities, ink),
+            _clocked_traces([*roofs.of_kind("boost"), *roofs.of_kind("at clock")], intensities, ink),
             _empirical_traces(roofs.of_kind("empirical"), intensities, ink),
             _point_traces(points, ink),
             _formats(points),
@@ -64,6 +65,15 @@ def _empirical_traces(roofs: Sequence[Roof], intensities: Span, ink: Ink) -> Ite
         name = roof.format or roof.pipes[0]
         style = {"color": format_colour(name), "width": _LINE_PX, "dash": LOAD_DASHES.get(roof.load or "", "dash")}
         yield from _flat(roof, intensities, style, f"empirical roof, {roof.load}", roof.format)
+
+
+def _clocked_traces(roofs: Sequence[Roof], intensities: Span, ink: Ink) -> Iterator[go.Scatter]:
+    """Whole lines: their memory part is the sheet's, which is no other at another clock of the units."""
+    for roof in roofs:
+        name = roof.format or roof.pipes[0]
+        style = {"color": format_colour(name), "width": _LINE_PX, "dash": KIND_DASHES[roof.kind]}
+        load = f", {roof.load}" if roof.load else ""
+        yield from _flat(roof, intensities, style, f"{roof.kind} roof{load}", roof.format)
 
 
 def _slope(roofs: Sequence[Roof], intensities: Span, style: dict[str, Any], kind: str) -> go.Scatter | None:

@@ -1,17 +1,20 @@
 """The dashboard's server: on this machine only, on a free port, over stores that are there."""
 
+import io
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from suite.commands.dashboard import command, refuse_address, refuse_port
+from suite.commands.dashboard import command, passphrase, refuse_address, refuse_hosts, refuse_port, serve
 from suite.errors import RoofbenchError, UsageError
+from suite.passphrase import VARIABLE, sealed
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
@@ -19,10 +22,52 @@ def test_loopback_is_taken(address: str) -> None:
     refuse_address(address)
 
 
-@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.1", "example.org", ""])
-def test_every_other_address_is_refused_with_the_remedy(address: str) -> None:
-    with pytest.raises(UsageError, match=r"no login, so listen on 127\.0\.0\.1 and forward the port with ssh -L"):
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "192.168.1.1"])
+def test_every_other_address_needs_to_be_asked_for(address: str) -> None:
+    with pytest.raises(UsageError, match=r"127\.0\.0\.1 and forward the port with ssh -L, or let them in with --remote"):
         refuse_address(address)
+    refuse_address(address, is_remote=True)
+
+
+@pytest.mark.parametrize("address", ["example.org", ""])
+def test_a_name_is_no_address(address: str) -> None:
+    with pytest.raises(UsageError, match="is no address in digits"):
+        refuse_address(address, is_remote=True)
+
+
+def test_others_are_let_in_only_behind_a_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ROOFBENCH_PASSPHRASE", raising=False)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a piped passphrase\n"))
+    assert passphrase(None, is_needed=False) is None
+    with pytest.raises(UsageError, match="give --passphrase-file FILE, or set ROOFBENCH_PASSPHRASE"):
+        passphrase(None, is_needed=True)
+    monkeypatch.setenv("ROOFBENCH_PASSPHRASE", "of the environment")
+    assert passphrase(None, is_needed=True) == "of the environment"
+    file = tmp_path / "phrase"
+    file.write_text("four random words here\nand more\n")
+    file.chmod(0o600)
+    assert passphrase(file, is_needed=False) == "four random words here"
+    file.chmod(0o640)
+    with pytest.raises(UsageError, match="can be read by others; make it yours alone: chmod 600"):
+        passphrase(file, is_needed=True)
+    with pytest.raises(UsageError, match="cannot be read"):
+        passphrase(tmp_path / "none", is_needed=True)
+    monkeypatch.setenv("ROOFBENCH_PASSPHRASE", "short")
+    with pytest.raises(UsageError, match="has 5 characters; give at least 12"):
+        passphrase(None, is_needed=True)
+
+
+def test_the_server_learns_a_digest_and_neither_it_nor_the_command_line_the_passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOFBENCH_PASSPHRASE", "four random words")
+    spy = "import os, sys; sys.exit('four random words' in str((os.environ, sys.argv)) or not os.environ['" + VARIABLE + "'])"
+    assert serve([sys.executable, "-c", spy], {VARIABLE: sealed("four random words")}) == 0
+
+
+@pytest.mark.parametrize("name", ["a b", "http://x", "x/y", "-x", ""])
+def test_a_host_is_a_name(name: str) -> None:
+    refuse_hosts(["bench.example.org", "*.example.org"])
+    with pytest.raises(UsageError, match="is no name of a server"):
+        refuse_hosts([name])
 
 
 def test_a_port_that_is_taken_is_said_in_one_line() -> None:
@@ -41,13 +86,22 @@ def test_ports_have_a_range(port: int) -> None:
 
 
 def test_the_server_listens_where_it_was_told_and_reports_to_nobody() -> None:
-    words = command("127.0.0.1", 8600, ["a.db", "b c.db"], browser=False)
+    words = command("127.0.0.1", 8600, ["a.db", "b c.db"], browser=False, hosts=["bench.example.org"])
     options = dict(zip(words[5::2], words[6::2], strict=False))
+    hosts = [value for name, value in pairwise(words) if name == "--server.allowedHosts"]
     assert words[1:4] == ["-m", "streamlit", "run"]
     assert words[4].endswith("dashboard/app.py")
     assert (options["--server.address"], options["--server.port"]) == ("127.0.0.1", "8600")
     assert (options["--browser.gatherUsageStats"], options["--server.headless"]) == ("false", "true")
+    assert (options["--server.maxUploadSize"], options["--client.showErrorDetails"]) == ("0", "none")
+    assert hosts == ["127.0.0.1", "localhost", "::1", "bench.example.org"]
     assert words[-3:] == ["--", "a.db", "b c.db"]
+
+
+def test_a_server_for_others_answers_to_any_name_but_where_names_are_given() -> None:
+    assert "--server.allowedHosts" not in command("10.0.0.5", 8600, ["a.db"], browser=False)
+    words = command("10.0.0.5", 8600, ["a.db"], browser=False, hosts=["bench.example.org"])
+    assert words[words.index("--server.allowedHosts") + 1] == "bench.example.org"
 
 
 OBEDIENT = "import signal, time; open('up', 'w').close(); time.sleep(60)"

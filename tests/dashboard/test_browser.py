@@ -1,9 +1,8 @@
-"""The dashboard as it is started, on a real store, in a real browser."""
+"""The dashboard as the command starts it, in a real browser: the paths that people take."""
 
 import os
 import socket
 import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -11,15 +10,21 @@ from time import monotonic, sleep
 
 import pytest
 
-from dashboard import data
-from suite.rows import NO_FRACTIONS
-from tests.report.browsing import NARROW, WIDE, chromium, looking, points_drawn
-from tests.report.builders import result, sweep
+from dashboard import stores
+from suite.commands.dashboard import command
+from tests.dashboard.conftest import OLD_UID, attention, collective, decode, measured, other_device
+from tests.dashboard.test_hostile import EVIL, evil_store
+from tests.report.browsing import NARROW, WIDE, chromium, looking, points_drawn, until
+from tests.report.builders import UID, result, run_info, sweep
 from tests.report.stores import write_store
 
 pytestmark = pytest.mark.browser
-APP = Path(data.__file__).with_name("app.py")
+PROJECT = Path(stores.__file__).parent.parent
 START_S = 60
+PAGES = ("", "roofline", "gemm", "attention", "decode", "collectives", "compare", "run", "hardware")
+# What Streamlit asks for under the address of a page before it asks for it under the server's own.
+PROBES = "Failed to load resource: the server responded with a status of 404 (Not Found)"
+ME = f"device={UID}"
 
 
 @pytest.fixture(scope="module")
@@ -29,31 +34,23 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def rows():
-    return [*sweep(), result(format="w8a16", fractions=NO_FRACTIONS)]
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("dashboard")
 
 
 @pytest.fixture(scope="module")
-def address(rows, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("dashboard")
-    write_store(folder / "results.db", rows)
+def address(folder):
+    """A store of every job, one that is written while pages are open, and one that is made to do harm."""
+    rows = [*sweep(), *(attention(n) for n in (512, 1024)), *(decode(n) for n in (1024, 4096))]
+    rows += [collective(2**power, p50_s=1e-5 + 2**power / 1e11) for power in (10, 20)]
+    write_store(folder / "results.db", rows, info=run_info(experiment="everything"), measured=measured)
+    write_store(folder / "growing.db", [result()], devices=(other_device(),), info=run_info(experiment="growing"))
+    evil_store(folder / "evil.db", EVIL)
     port = free_port()
-    options = ("--server.headless=true", "--server.fileWatcherType=none", "--browser.gatherUsageStats=false")
-    command = [
-        sys.executable,
-        "-m",
-        "streamlit",
-        "run",
-        str(APP),
-        "--server.address=127.0.0.1",
-        f"--server.port={port}",
-        *options,
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(APP.parent.parent), "PYTHONSAFEPATH": "1"}
+    words = command("127.0.0.1", port, [str(folder / name) for name in ("results.db", "growing.db", "evil.db")], browser=False)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYTHONSAFEPATH": "1"}
     with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [*command, "--", str(folder / "results.db")], cwd=folder, env=environment, stdout=log, stderr=log
-        )
+        server = subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=log)
     try:
         wait_for(f"http://127.0.0.1:{port}/_stcore/health", server)
         yield f"http://127.0.0.1:{port}"
@@ -80,39 +77,127 @@ def wait_for(url, server):
     pytest.fail("the server did not start")
 
 
-def settled(page):
-    page.wait_for_selector(".js-plotly-plot path.point", state="attached", timeout=30_000)
+def settled(page, figure=True):
     page.wait_for_selector("[data-testid=stDataFrame]", timeout=30_000)
+    if figure:
+        page.wait_for_selector(".js-plotly-plot .main-svg", state="attached", timeout=30_000)
+    until(page, "!document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')", 30)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (NARROW, "dark")])
-def test_the_page_shows_every_point_and_logs_no_error(browser, address, rows, width, scheme):
-    with looking(browser, width=width, scheme=scheme) as (page, complaints):
-        page.goto(address)
-        settled(page)
-        assert points_drawn(page) == [sum(row.outcome == "ok" for row in rows)]
-        assert page.get_by_role("heading", name="Testium T1").is_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert complaints == []
+def unexpected(complaints):
+    return [text for text in complaints if text != PROBES]
 
 
-def test_a_link_with_choices_shows_the_same_view(browser, address, rows):
+def test_a_click_on_a_point_shows_its_case_and_its_link_the_same(browser, address):
     with looking(browser) as (page, complaints):
-        page.goto(f"{address}/?format=tf32&format=fp64&regime=cold%2Fsustained%2Fdevice")
+        page.goto(f"{address}/roofline?{ME}&format=tf32&regime=cold%2Fsustained%2Fdevice")
         settled(page)
-        wanted = [row for row in rows if row.format in ("tf32", "fp64") and row.regime == "cold/sustained/device"]
-        assert points_drawn(page) == [len(wanted)]
-        assert "format=tf32" in page.url
-        assert complaints == []
+        assert points_drawn(page) == [5]
+        box = page.locator(".trace path.point").last.bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_selector("text=Checks against the reference", timeout=30_000)
+        assert "case=" in page.url
+        assert page.get_by_role("heading", name="tf32").count() == 1
+        link = page.url
+        assert unexpected(complaints) == []
+    with looking(browser, width=NARROW, scheme="dark") as (page, complaints):
+        page.goto(link)
+        page.wait_for_selector("text=Checks against the reference", timeout=30_000)
+        settled(page)
+        assert points_drawn(page) == [5]
+        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+        page.get_by_role("button", name="Close").click()
+        page.wait_for_selector("text=Checks against the reference", state="detached", timeout=30_000)
+        assert "case=" not in page.url
+        assert unexpected(complaints) == []
+
+
+def test_choices_go_along_from_page_to_page(browser, address):
+    with looking(browser) as (page, complaints):
+        page.goto(f"{address}/?{ME}")
+        settled(page)
+        page.get_by_test_id("stSidebar").get_by_role("combobox", name="Formats").click()
+        page.get_by_role("option", name="bf16", exact=True).click()
+        until(page, "location.search.includes('format=bf16')")
+        page.keyboard.press("Escape")  # the open list hides everything else from who cannot see
+        page.get_by_role("link", name="Decode").click()
+        page.wait_for_selector("h2:has-text('Decode')", timeout=30_000)
+        settled(page)
+        until(page, "location.search.includes('format=bf16') && location.search.includes('device=')")
+        assert points_drawn(page) == [2]
+        assert unexpected(complaints) == []
+
+
+def test_figures_and_tables_are_downloaded(browser, address, tmp_path):
+    with looking(browser) as (page, complaints):
+        page.goto(f"{address}/attention?{ME}&image=SVG")
+        settled(page)
+        wanted = {
+            "roofbench-attention.svg": lambda: page.locator(".modebar-btn[data-title*='ownload']").first.click(),
+            "roofbench-attention.html": lambda: page.get_by_role("button", name="This figure as HTML").click(),
+            "roofbench.csv": lambda: page.get_by_role("button", name="Download as CSV", exact=True).click(),
+            "roofbench.parquet": lambda: page.get_by_role("button", name="Download as Parquet", exact=True).click(),
+        }
+        found = {}
+        for name, act in wanted.items():
+            with page.expect_download(timeout=30_000) as download:
+                act()
+            assert download.value.suggested_filename == name
+            download.value.save_as(tmp_path / name)
+            found[name] = (tmp_path / name).read_bytes()
+        assert found["roofbench-attention.svg"].startswith(b"<svg")
+        assert b"Keys of a sequence" in found["roofbench-attention.svg"]
+        assert b"plotly.js" in found["roofbench-attention.html"]
+        assert found["roofbench.csv"].count(b"\n") == 3
+        assert found["roofbench.parquet"].startswith(b"PAR1")
+        assert unexpected(complaints) == []
+
+
+def test_results_appear_while_a_page_is_open(browser, address, folder):
+    with looking(browser) as (page, complaints):
+        page.goto(f"{address}/?device={OLD_UID}")
+        page.wait_for_selector("text=1 device, 2 results in 1 run", timeout=30_000)
+        rows = [result(m) for m in (1, 2, 3)]
+        write_store(folder / "growing.db", rows, devices=(other_device(),), info=run_info(experiment="just now"))
+        page.wait_for_selector("text=1 device, 6 results in 2 runs", timeout=60_000)
+        assert unexpected(complaints) == []
+
+
+def test_a_store_made_to_do_harm_runs_nothing_and_asks_nobody(browser, address):
+    with looking(browser) as (page, complaints):
+        dialogs, asked = [], []
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: asked.append(request.url))
+        for name in ("", "gemm"):
+            page.goto(f"{address}/{name}")
+            settled(page)
+        page.wait_for_selector("text=alert(1)", state="attached", timeout=30_000)
+        assert dialogs == []
+        assert [url for url in asked if not url.startswith((address, "data:", "blob:", address.replace("http", "ws")))] == []
+        assert unexpected(complaints) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_fits_every_screen_and_logs_no_error(browser, address, width, scheme, name):
+    with looking(browser, width=width, scheme=scheme) as (page, complaints):
+        page.goto(f"{address}/{name}?{ME}")
+        settled(page, figure=name != "run")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("[data-testid=stException]").count() == 0
+        background = page.evaluate("getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+        assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(17, 22, 28)"}[scheme]
+        assert unexpected(complaints) == []
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_a_card_shows_its_whole_value_be_it_a_share_or_a_rate(browser, address, width):
     with looking(browser, width=width) as (page, _):
-        page.goto(address)
+        page.goto(f"{address}/?{ME}&job=gemm")
         settled(page)
         values = page.locator("[data-testid=stMetricValue]")
-        assert any("FLOP/s" in text for text in values.all_inner_texts())
+        until(page, "document.querySelectorAll('[data-testid=stMetricValue]').length === 7")
         cut = """values => values.flatMap(value => [value, ...value.querySelectorAll('*')])
             .filter(part => part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflow !== 'visible')
             .map(part => part.textContent)"""

@@ -1,0 +1,77 @@
+"""A figure on a page: the same buttons everywhere, words for who cannot see it, and itself as a file."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard.address import given
+from suite.report.figures import CHART_CONFIG
+
+BUTTONS_PX = 28
+CAMERA_SCALE = 2  # pixels of a downloaded image for one on the screen
+
+
+def show(figure: go.Figure, key: str, alt: str, name: str, choosing: bool = False) -> Any:
+    """Draw a figure; with ``choosing``, the customdata of the point that a person clicked, ``None`` where none is.
+
+    ``alt`` is read out by screen readers; ``name`` is that of downloaded files.
+    """
+    figure.update_layout(uirevision="kept", dragmode="zoom")
+    _make_room(figure)
+    options: dict[str, Any] = {"theme": None, "key": key, "config": _config(name), "alt": alt}
+    if choosing:
+        options |= {"on_select": "rerun", "selection_mode": "points"}
+    width_px = figure.layout.width
+    if width_px:
+        options["width"] = "content"
+    with _scrolled(key, int(width_px)) if width_px else nullcontext():
+        event = st.plotly_chart(figure, **options)
+    _as_page(figure, key, name)
+    if not choosing:
+        return None
+    points = event.selection.points
+    return points[0].get("customdata") if points else None
+
+
+def _scrolled(key: str, width_px: int) -> Any:
+    """A place that scrolls sideways where the screen is narrower than the figure of this key."""
+    st.html(f"<style>.st-key-{key}-place {{ overflow-x: auto; }} .st-key-{key} {{ min-width: {width_px:d}px; }}</style>")
+    return st.container(key=f"{key}-place")
+
+
+def _make_room(figure: go.Figure) -> None:
+    """Put everything lower by what the buttons take, which are always there: one that only a pointer finds is none for keys."""
+    before = figure.layout.height
+    if not before:
+        return
+    legend = figure.layout.legend
+    if legend.yref == "container" and legend.y is not None:
+        from_top = (1 - legend.y) * before if legend.yanchor == "bottom" else None
+        legend.y = (
+            1 - (from_top + BUTTONS_PX) / (before + BUTTONS_PX)
+            if from_top is not None
+            else legend.y * before / (before + BUTTONS_PX)
+        )
+    figure.layout.margin.t = (figure.layout.margin.t or 0) + BUTTONS_PX
+    figure.layout.height = before + BUTTONS_PX
+
+
+def page_of(figure: go.Figure) -> str:
+    """A figure as one HTML file that needs no network."""
+    return str(figure.to_html(include_plotlyjs=True, full_html=True, config={**CHART_CONFIG, "responsive": True}))
+
+
+def _config(name: str) -> dict[str, Any]:
+    format = next(iter(given("image")), "PNG").lower()
+    image = {"format": format if format in ("png", "svg") else "png", "filename": name, "scale": CAMERA_SCALE}
+    return {**CHART_CONFIG, "displayModeBar": True, "toImageButtonOptions": image}
+
+
+def _as_page(figure: go.Figure, key: str, name: str) -> None:
+    make: Callable[[], str] = lambda: page_of(figure)  # noqa: E731
+    st.download_button(
+        "This figure as HTML", make, f"{name}.html", "text/html", key=f"{key}-html", on_click="ignore", type="tertiary"
+    )

@@ -1,0 +1,113 @@
+"""Collectives: busbw and latency against the size of messages, ring against tree against the library, and where they cross."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.address import choose_one
+from dashboard.case import case_section, choose_case, clicked_row
+from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
+from dashboard.empty import nothing_matches
+from dashboard.figure import show
+from dashboard.listing import results_section
+from dashboard.narrow import Property, asked_of, choose_device, narrowed, param, picked_of
+from dashboard.selection import Asked, Picked, Selection
+from dashboard.shelf import Device
+from dashboard.text import plain
+from suite.collectives.study import Study, studies
+from suite.report.collective_figure import curves_figure, worlds_figure
+from suite.report.collective_words import (
+    ABOUT,
+    CROSSOVER_TITLES,
+    FIT_TITLES,
+    crossover_row,
+    fit_row,
+    setting_title,
+    title_of,
+)
+from suite.report.lines import WHO, rest_of, switch
+from suite.report.values import BANDWIDTH, TIME, sized
+from suite.rows import ResultRow
+
+TITLE = "Collectives"
+ORDER = 50
+JOB = "collective"
+KNOWN = ("op", "message_bytes", "world_size", "algo", "proto")
+PROPERTIES = (
+    Property("op", "Operation", param("op")),
+    Property("ranks", "Ranks", param("world_size"), is_last=True),
+)
+SIZE = sized("message_bytes", "Message (bytes)")
+BUSBW = BANDWIDTH._replace(title="busbw (B/s)")
+
+
+def render(selection: Selection) -> None:
+    """Draw the page."""
+    if not selection.groups:
+        nothing_matches(JOB, was_measured(selection))
+        return
+    asked = narrowed(asked_of(selection), PROPERTIES, "c_")
+    if len(selection.devices) > 1:
+        _together(selection, asked)
+    device = choose_device(selection)
+    own = [each.workload_id for each in asked if each.store == device.store]
+    _device(selection, device, selection.pick(device, own, alone=True))
+    place = st.container()
+    choose_case("collectives-table", results_section(selection, "collectives"))
+    with place:
+        case_section(selection)
+
+
+def _together(selection: Selection, asked: Sequence[Asked]) -> None:
+    """All devices in one figure, a line for each way that any of them has."""
+    st.subheader("Devices side by side")
+    value = {"busbw": BUSBW, "time": TIME}[choose_one("Show", "value", ["busbw", "time"])]
+    picked = picked_of(selection, asked)
+    fields = {**WHO, "algo": switch("algo"), "proto": switch("proto"), "ranks": _ranks, "rest": rest_of(*KNOWN)}
+    rows = {device: each.rows for device, each in picked.items()}
+    draw_lines(selection, rows, fields, (SIZE, value), "busbw")
+    say_what_is_left_out(selection, picked)
+
+
+def _device(selection: Selection, device: Device, picked: Picked) -> None:
+    st.subheader(plain(selection.names[device]))
+    found = studies(picked.rows)
+    if not found:
+        st.info("None of these collectives has a time to draw; the table says how each ended.")
+        return
+    settings = {setting_title(study.setting): study for study in found}
+    with st.container(horizontal=True):
+        setting = settings[choose_one("Setting", "c_setting", list(settings))] if len(settings) > 1 else found[0]
+        worlds = [str(ranks) for ranks in setting.worlds]
+        ranks = int(choose_one("World", "c_world", worlds, default=worlds[-1]) if len(worlds) > 1 else worlds[0])
+    figure = curves_figure(setting, ranks, selection.theme)
+    words = f"{title_of(setting, ranks)}, on {selection.names[device]}"
+    if figure is not None:
+        alt = f"busbw and time against message size: {words}"
+        clicked = show(figure, "collectives", alt, "roofbench-collectives", choosing=True)
+        choose_case("collectives", clicked_row(picked.rows, clicked))
+    if picked.note:
+        st.caption(picked.note)
+    beyond = worlds_figure(setting, selection.theme)
+    if beyond is not None:
+        with st.expander("Worlds beyond the measured ones, modelled"):
+            show(beyond, "worlds", f"Time of the largest message against ranks: {words}", "roofbench-worlds")
+    _tables(setting)
+
+
+def _ranks(row: ResultRow) -> str:
+    return f"{row.params.get('world_size', '')} ranks"
+
+
+def _tables(study: Study) -> None:
+    crossings = [crossover_row(each) for each in study.crossovers]
+    if crossings:
+        frame = pd.DataFrame(crossings, columns=list(CROSSOVER_TITLES))
+        st.caption("Where ring and tree cross")
+        st.dataframe(frame, hide_index=True, width="stretch", alt="Where ring and tree cross")
+    fits = [[*row.cells, row.reason] for row in map(fit_row, study.models)]
+    if fits:
+        st.caption(plain(ABOUT, 1000))
+        frame = pd.DataFrame(fits, columns=[*FIT_TITLES, "Remark"])
+        st.dataframe(frame, hide_index=True, width="stretch", alt="Fits of a model to the times, with their gates")

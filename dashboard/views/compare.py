@@ -1,0 +1,189 @@
+"""Two runs side by side: which cases became slower or faster, by how much, with which certainty, and what else differed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.address import choose_one, given, put
+from dashboard.figure import show
+from dashboard.frames import frame_with_downloads
+from dashboard.sidebar import run_labels
+from dashboard.stores import Run, Stores
+from dashboard.text import plain
+from dashboard.theme import theme
+from suite.compare import words
+from suite.compare.comparison import Compared, Comparison
+from suite.compare.pairing import By
+from suite.compare.runs import Place, compare_runs
+from suite.compare.verdict import MIN_EFFECT, Verdict
+from suite.errors import StoreUnusable, UsageError
+from suite.report.comparison_figure import comparison_figure
+from suite.report.printable import clipped, printable
+from suite.report.words import timing
+from suite.store.comparing import ComparisonReader
+
+TITLE = "Compare"
+ORDER = 60
+MOST_RESULTS = 4_000  # of both runs: the samples of each are looked at
+SEPARATOR = " in "
+HOW = {"": "As fits the runs", By.CASE.value: "Exact case", By.WORKLOAD.value: "Workload and regime"}
+
+
+def render_stores(stores: Stores) -> None:
+    """Draw the page."""
+    if len(stores.runs) < 2:
+        st.info("There is one run only. Run something again, or start the dashboard with another store beside this one.")
+        st.code("roofbench dashboard mine.db theirs.db", language=None)
+        return
+    a, b, by, min_effect = _choices(stores)
+    if a == b:
+        st.info("A and B are the same run: nothing would differ. Choose two.")
+        return
+    too_many = _too_many(stores, a, b)
+    if too_many:
+        st.info(f"These runs have {too_many:,} results, more than a page compares. On the command line:")
+        st.code(f"roofbench compare {a.entry.run} {b.entry.run}", language=None)
+        return
+    try:
+        found = _compared(stores, a, b, by, min_effect)
+    except StoreUnusable:
+        raise
+    except UsageError as error:
+        st.error(plain(str(error)))
+        return
+    _draw(found)
+
+
+def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
+    by_name = {f"{run.store}{SEPARATOR}{run.entry.run}": run for run in stores.runs}
+    labels, names = run_labels(stores), list(by_name)
+    before = _before(stores)
+
+    def named(name: str) -> str:
+        return labels[by_name[name]]
+
+    with st.container(horizontal=True):
+        first = f"{before.store}{SEPARATOR}{before.entry.run}"
+        a = choose_one("A, what was", "a", names, named, default=first, help="The run that B is held against")
+        b = choose_one("B, what is", "b", names, named, default=names[0])
+    with st.container(horizontal=True):
+        how = choose_one("Paired by", "by", list(HOW), HOW.__getitem__, help="What two results must have in common")
+        text = next(iter(given("effect")), "")
+        least = float(text) if text.replace(".", "", 1).isdecimal() and len(text) < 8 else 100 * MIN_EFFECT
+        said = "Differences below it are none: verdicts are about more than this, or than two runs of the device differ anyway"
+        effect = st.number_input("Least difference (%)", 0.0, 50.0, min(least, 50.0), 0.5, key="least-effect", help=said)
+    put("effect", [f"{effect:g}"], [f"{100 * MIN_EFFECT:g}"])
+    return by_name[a], by_name[b], By(how) if how else None, effect / 100
+
+
+def _before(stores: Stores) -> Run:
+    """What the newest run is held against at first: the one before it of the same experiment and device, as far as there is."""
+    newest, *others = stores.runs
+    devices: dict[tuple[int, str], set[str]] = {}
+    for shelf in stores.shelves:
+        for device, group in shelf.held(wait_s=0).pairs:
+            devices.setdefault((device.store, group.run), set()).add(device.uid)
+
+    def likeness(run: Run) -> tuple[bool, bool]:
+        own, its = (devices.get((each.store, each.entry.run), set()) for each in (newest, run))
+        return bool(own & its), run.entry.experiment == newest.entry.experiment
+
+    return max(others, key=likeness)
+
+
+def _too_many(stores: Stores, *runs: Run) -> int:
+    """How many results the runs have, where they are more than a page looks at; else 0."""
+    total = sum(sum(stores.shelves[run.store].counts(run.entry.run).values()) for run in runs)
+    return total if total > MOST_RESULTS else 0
+
+
+def _compared(stores: Stores, a: Run, b: Run, by: By | None, min_effect: float) -> Comparison:
+    """Kept in this session until either run or a choice changes: samples of hundreds of results take a second."""
+    question = (a, b, by, min_effect)
+    kept: dict[str, Any] = st.session_state.setdefault("compared", {})
+    if kept.get("question") != question:
+        of_a, of_b = (Place(ComparisonReader.open(stores.shelves[run.store].url), run.entry.run) for run in (a, b))
+        kept.update(question=question, answer=compare_runs(of_a, of_b, by, min_effect))
+    answer: Comparison = kept["answer"]
+    return answer
+
+
+def _draw(found: Comparison) -> None:
+    st.caption(plain(words.joined_by(found)))
+    if not found.cases:
+        st.warning("Nothing was compared: no result of A has a counterpart in B.")
+    with st.container(horizontal=True):
+        for verdict, count in found.counts().items():
+            st.metric(verdict.value, f"{count:,}")
+        st.metric("not compared", f"{len(found.uncompared):,}")
+    for sentence in words.meaning(found):
+        st.caption(plain(sentence, 600))
+    figure = comparison_figure(found, theme())
+    if figure is not None:
+        alt = f"How much longer each case takes in B than in A: {words.summary(found)}"
+        show(figure, "comparison", alt, "roofbench-compare")
+        st.subheader("Cases")
+        frame = pd.DataFrame([_line(case) for case in found.cases])
+        frame_with_downloads(frame, "compared", "Every compared case with its verdict", _columns())
+    _differing(found)
+    _uncompared(found)
+
+
+def _line(case: Compared) -> dict[str, Any]:
+    a, b = case.pair.a.row, case.pair.b.row
+    known = case.is_known
+    return {
+        "Verdict": case.verdict.value,
+        "Case": clipped(printable(words.title(case)), 160),
+        "B/A": case.ratio,
+        "From": case.judgement.interval.low if known else None,
+        "To": case.judgement.interval.high if known else None,
+        "In": "cycles" if case.in_cycles else "time",
+        "Time of A": timing(a),
+        "Time of B": timing(b),
+        "Clock B/A": case.clock_ratio,
+        "p differs": case.judgement.p_differs,
+        "Delta": case.gap.delta,
+        "Remarks": clipped(printable("; ".join(words.remarks(case))), 300),
+    }
+
+
+def _columns() -> Mapping[str, Any]:
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    return {
+        "Verdict": text(pinned=True, help=f"{', '.join(each.value for each in Verdict)}: of B against A"),
+        "B/A": number(format="%.4f", help="Above 1 takes longer in B"),
+        "From": number(format="%.4f", help="Lower end of the 95 % interval, the spread from run to run included"),
+        "To": number(format="%.4f", help="Upper end of it"),
+        "In": text(help="Cycles where arithmetic bounds it and the device counts them, else time"),
+        "Clock B/A": number(format="%.4f"),
+        "p differs": number(format="%.2g", help="Corrected over all cases"),
+        "Delta": number(format="percent", help="The least difference that a verdict is about"),
+    }
+
+
+def _differing(found: Comparison) -> None:
+    st.subheader("What else differed")
+    if not found.differing:
+        st.caption("Nothing that was recorded.")
+        return
+    lines = [
+        {"What": words.name(each)[:80], "A": each.a[:200], "B": each.b[:200], "In": each.where[:80]} for each in found.differing
+    ]
+    st.dataframe(
+        pd.DataFrame(lines), hide_index=True, width="stretch", placeholder="–", alt="What else differed between the runs"
+    )
+
+
+def _uncompared(found: Comparison) -> None:
+    groups = list(words.uncompared(found))
+    if not groups:
+        return
+    st.subheader("Not compared")
+    lines = [
+        {"Why": clipped(why, 200), "Results": len(titles), "Such as": clipped(printable(titles[0]), 120)}
+        for why, titles in groups
+    ]
+    st.dataframe(pd.DataFrame(lines), hide_index=True, width="stretch", placeholder="–", alt="Results that were not compared")

@@ -1,0 +1,73 @@
+"""Decoding over a paged cache: bandwidth against context, batch and page size, beside what the memory can do."""
+
+import streamlit as st
+
+from dashboard.address import choose_one
+from dashboard.case import case_section, choose_case
+from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
+from dashboard.empty import nothing_matches
+from dashboard.listing import results_section
+from dashboard.narrow import Property, asked_of, heads_of, narrowed, param, picked_of
+from dashboard.roofs import bandwidths_of
+from dashboard.selection import Picked, Selection
+from dashboard.shelf import Device
+from suite.report.curve_choice import levels_of
+from suite.report.curves import Level, Quantity
+from suite.report.lines import WHO, rest_of
+from suite.report.lines import param as named
+from suite.report.values import BANDWIDTH, SHARES, TIME, sized
+from suite.report.words import si
+
+TITLE = "Decode"
+ORDER = 40
+JOB = "decode"
+ACROSS = {
+    "kv_len": sized("kv_len", "Context (tokens of a sequence)"),
+    "batch": sized("batch", "Batch (sequences)"),
+    "page_size": sized("page_size", "Page (tokens)"),
+}
+SHORT = {"kv_len": "Context", "batch": "Batch", "page_size": "Page size"}
+VALUES = {"bandwidth": BANDWIDTH, "of spec": SHARES["of spec"], "empirical": SHARES["empirical"], "time": TIME}
+FIXED = (
+    Property("heads", "Heads", heads_of),
+    Property("q_len", "New tokens", param("q_len")),
+    Property("lengths", "Lengths", param("lengths")),
+    Property("order", "Pages lie", param("page_order")),
+    Property("prefix", "Shared prefix", param("shared_prefix")),
+)
+KNOWN = ("num_q_heads", "num_kv_heads", "head_dim", "v_head_dim", "q_len", "lengths", "page_order", "shared_prefix", *ACROSS)
+
+
+def render(selection: Selection) -> None:
+    """Draw the page."""
+    if not selection.groups:
+        nothing_matches(JOB, was_measured(selection))
+        return
+    with st.container(horizontal=True):
+        value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title)]
+        along = choose_one("Against", "against", list(ACROSS), SHORT.__getitem__)
+    others = [name for name in ACROSS if name != along]
+    free = [Property(name, SHORT[name], param(name), alone=False) for name in others]
+    asked = narrowed(asked_of(selection), (*FIXED, *free), "d_")
+    picked = picked_of(selection, asked)
+    fields = {**WHO, **{name: named(name, SHORT[name].lower()) for name in others}, "rest": rest_of(*KNOWN)}
+    rows = {device: each.rows for device, each in picked.items()}
+    draw_lines(selection, rows, fields, (ACROSS[along], value), "decode", _levels(selection, picked, value))
+    say_what_is_left_out(selection, picked)
+    place = st.container()
+    choose_case("decode-table", results_section(selection, "decode"))
+    with place:
+        case_section(selection)
+
+
+def _levels(selection: Selection, picked: dict[Device, Picked], value: Quantity) -> list[Level]:
+    """What memory can do: by the sheet, and as a read, copy or triad was measured."""
+    if value is not BANDWIDTH:
+        return []
+    found: list[tuple[str, str, float, str]] = []
+    for device, each in picked.items():
+        name = selection.names[device]
+        declared, measured = bandwidths_of(selection, device, each.rows)
+        found += [(name, f"spec {si(declared, 'B/s')}", declared, "solid")] if declared else []
+        found += [(name, f"measured {si(measured, 'B/s')}", measured, "dash")] if measured else []
+    return levels_of(found)

@@ -1,0 +1,74 @@
+"""Matrix products: heat maps over shapes, and what each number format gives and costs."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard.address import choose_one
+from dashboard.case import case_section, choose_case, clicked_row
+from dashboard.compare_lines import was_measured
+from dashboard.empty import nothing_matches
+from dashboard.figure import show
+from dashboard.ladder import precision_ladder
+from dashboard.lever import batch_lever
+from dashboard.listing import results_section
+from dashboard.narrow import choose_device
+from dashboard.roofs import roofs_of, sheet_line
+from dashboard.selection import Selection
+from dashboard.shelf import Device
+from dashboard.text import plain
+from suite.report.gemm_shapes import shape_map
+from suite.report.heat import heat_figure
+from suite.report.lines import Field, format_of, implementation_of
+from suite.report.values import VALUES
+from suite.rows import ResultRow
+
+TITLE = "GEMM"
+ORDER = 20
+JOB = "gemm"
+
+
+def render(selection: Selection) -> None:
+    """Draw the page."""
+    if not selection.groups:
+        nothing_matches(JOB, was_measured(selection))
+        return
+    device = choose_device(selection)
+    picked = selection.pick(device, alone=True)
+    st.caption(sheet_line(selection.stores.shelves[device.store].device(device.uid)))
+    _shapes(selection, device, picked.rows)
+    if picked.note:
+        st.caption(picked.note)
+    place = st.container()
+    batch_lever(picked.rows, roofs_of(selection, device, picked.rows), selection.theme)
+    precision_ladder(picked.rows, selection.theme, key=f"ladder-{device.uid[:40]}")
+    choose_case("gemm-table", results_section(selection, "gemm"))
+    with place:
+        case_section(selection)
+
+
+def _shapes(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> None:
+    st.subheader("Shapes")
+    titles = {"fmt": "Format", "under": "Regime", "by": "Implementation"}
+    fields: dict[str, Field] = {"fmt": format_of, "under": lambda row: row.regime, "by": implementation_of}
+    with st.container(horizontal=True):
+        value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title)]
+        for name, field in fields.items():
+            options = sorted({field(row) for row in rows})
+            if len(options) > 1:
+                chosen = choose_one(titles[name], name, options, default=_usual(options))
+                rows = [row for row in rows if field(row) == chosen]
+    heat, left_out = shape_map(rows, value)
+    if not heat.cells:
+        st.info("None of these results has this value. Show another, or clear a filter.")
+        return
+    alt = f"{value.title} of products by their shape, on {selection.names[device]}"
+    clicked = show(heat_figure(heat, selection.theme), "shapes", alt, "roofbench-gemm-shapes", choosing=True)
+    choose_case("shapes", clicked_row([cell.row for cell in heat.cells.values()], clicked))
+    if left_out:
+        st.caption(plain(f"{left_out} shapes have no place here: choose fewer, or see the table."))
+
+
+def _usual(options: Sequence[str]) -> str:
+    """What a person most likely asks for first."""
+    return next((name for name in ("bf16", "cold/sustained/device", "library") if name in options), options[0])

@@ -1,0 +1,234 @@
+"""Lines through results over one of their sizes: one a device, implementation or setting, never through two kinds of number."""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import plotly.graph_objects as go
+
+from suite.report.axes import Span, around
+from suite.report.figures import frame, legend_px, log_axis
+from suite.report.heat import label
+from suite.report.hover import hover_text
+from suite.report.key import filled
+from suite.report.palette import INKS, REGIME_GLYPHS, Ink, Theme, symbol
+from suite.report.words import doubtful
+from suite.rows import ResultRow
+
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_MARKER_PX, _DOUBTFUL_OPACITY, _LINE_PX = 8, 0.4, 1.6
+_NAME_CHARACTERS = 44
+_INTERVAL_OPACITY = 0.5
+_LEAST_PX, _SHORT_PX = 30, 50  # above the plot: for the buttons, and for a legend of two lines
+
+
+class Quantity(NamedTuple):
+    """An axis: its title with its unit, the value of a row on it, and how its ticks are written."""
+
+    title: str
+    value: Callable[[ResultRow], float | None]
+    ticks: str = "~s"
+    is_share: bool = False
+    is_power_of_two: bool = False
+    is_less_better: bool = False
+
+
+class Line(NamedTuple):
+    """Results that belong together, and how they are told from others.
+
+    Where ``member`` is given, the legend has an entry for each member, by colour, and one for each ``variant``, by dash.
+    """
+
+    name: str
+    colour: str
+    rows: tuple[ResultRow, ...]
+    dash: str = "solid"
+    member: str = ""
+    variant: str = ""
+
+
+class Level(NamedTuple):
+    """A height that lines are held against, such as a bandwidth of the spec sheet."""
+
+    name: str
+    value: float
+    dash: str = "solid"
+
+
+class Part(NamedTuple):
+    """What of a line looks the same: a regime and a kind of evidence."""
+
+    cache: str
+    load: str
+    dispatch: str
+    evidence: str
+
+
+def curve_figure(
+    lines: Sequence[Line], across: Quantity, up: Quantity, levels: Sequence[Level] = (), theme: Theme = "light"
+) -> go.Figure | None:
+    """Every line against ``across``; ``None`` where no row has a place.
+
+    A line connects what is of one regime and one kind of evidence, and what was not measured is hollow and dotted.  Points in
+    doubt are faded.  ``customdata`` of a point is the result's id.
+    """
+    ink = INKS[theme]
+    traces = [trace for line in lines for trace in _traces(line, across, up, ink)]
+    if not traces:
+        return None
+    entries = list(_entries(lines, ink))
+    x = around((value for trace in traces for value in trace.x), below=1.25, above=1.25)
+    heights = [value for trace in traces for value in trace.y]
+    y = around([*heights, *(level.value for level in levels)], below=1.5, above=1.5)
+    parts = {part for line in lines for part in _parts(line.rows) if part.evidence}
+    rows = [row for line in lines for row in line.rows]
+    named = {trace.name for trace in (*traces, *entries) if trace.showlegend}
+    figure = go.Figure([*traces, *entries])
+    figure.update_layout(_layout(list(_key(parts, rows, up)), named, ink))
+    figure.update_xaxes(_across(across, x, ink))
+    figure.update_yaxes(_upright(up, heights, levels, y, ink))
+    for level in levels:
+        figure.add_hline(y=level.value, line={"color": ink.muted, "width": 1.2, "dash": level.dash}, layer="below")
+        figure.add_annotation(_note(level, up, ink))
+    return figure
+
+
+def _entries(lines: Sequence[Line], ink: Ink) -> Iterator[go.Scatter]:
+    """Entries of the legend alone: members by colour, variants by dash."""
+    members = {line.member: line.colour for line in lines if line.member}
+    variants = {line.variant: line.dash for line in lines if line.member and line.variant}
+    for name, colour in members.items():
+        yield _entry(name, {"color": colour, "width": 3}, name)
+    for name, dash in variants.items() if len(variants) > 1 else ():
+        yield _entry(name, {"color": ink.muted, "width": _LINE_PX, "dash": dash}, "")
+
+
+def _entry(name: str, line: dict[str, Any], group: str) -> go.Scatter:
+    shown = label(name, _NAME_CHARACTERS)
+    owner = {"legendgroup": label(group, _NAME_CHARACTERS)} if group else {}
+    return go.Scatter(
+        x=[None], y=[None], mode="lines", line=line, name=shown, hoverinfo="skip", showlegend=True, meta="key", **owner
+    )
+
+
+def legend_above(needed_px: int, height_px: int) -> dict[str, Any]:
+    """A legend in the ``needed_px`` above the plot of a figure."""
+    place = {"xref": "container", "yref": "container", "x": 0, "y": 1 - (needed_px - 6) / height_px, "yanchor": "bottom"}
+    return {**place, "orientation": "h", "tracegroupgap": 0, "groupclick": "togglegroup", "bgcolor": "rgba(0,0,0,0)"}
+
+
+def _parts(rows: Iterable[ResultRow]) -> dict[Part, list[ResultRow]]:
+    found: dict[Part, list[ResultRow]] = {}
+    for row in rows:
+        found.setdefault(Part(row.cache, row.load, row.dispatch, row.evidence), []).append(row)
+    return found
+
+
+def _traces(line: Line, across: Quantity, up: Quantity, ink: Ink) -> Iterator[go.Scatter]:
+    first = True
+    for part, rows in sorted(_parts(line.rows).items()):
+        placed = sorted(
+            ((x, y, row) for row in rows if (x := across.value(row)) and (y := up.value(row)) and math.isfinite(x * y)),
+            key=lambda each: (each[0], each[2].result_id),
+        )
+        if placed:
+            yield _trace(line, part, placed, up, ink, first)
+            first = False
+
+
+def _trace(
+    line: Line, part: Part, placed: Sequence[tuple[float, float, ResultRow]], up: Quantity, ink: Ink, first: bool
+) -> go.Scatter:
+    x, y, rows = zip(*placed, strict=True)
+    is_measured = part.evidence == "measured"
+    name = label(line.member or line.name, _NAME_CHARACTERS)
+    return go.Scatter(
+        x=x,
+        y=y,
+        error_y=_intervals(rows, y, line.colour),
+        mode="lines+markers" if len(set(x)) == len(x) else "markers",
+        line={"color": line.colour, "width": _LINE_PX, "dash": line.dash if is_measured else "dot"},
+        marker={
+            "symbol": symbol(*part),
+            "size": _MARKER_PX,
+            "color": line.colour,
+            "opacity": [_DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
+            "line": {"width": 0.7 if is_measured else 1.8, "color": ink.background},
+        },
+        hovertext=[hover_text(row) for row in rows],
+        hoverinfo="text",
+        customdata=[row.result_id for row in rows],
+        name=name,
+        legendgroup=name,
+        showlegend=first and not line.member,
+        meta="points",
+    )
+
+
+def _intervals(rows: Sequence[ResultRow], heights: Sequence[float], colour: str) -> dict[str, Any]:
+    """The 95 % interval of the median, turned over where more is faster: a rate's relative interval is that of its time."""
+    down, up = [], []
+    for row, height in zip(rows, heights, strict=True):
+        low, high = row.interval_s or (None, None)
+        known = row.p50_s and low and high
+        is_time = row.p50_s is not None and math.isclose(height, row.p50_s)
+        slower, faster = ((row.p50_s or 1) / high, (row.p50_s or 1) / low) if known and low and high else (1.0, 1.0)
+        least, most = (height / faster, height / slower) if is_time else (height * slower, height * faster)
+        down.append(max(0.0, height - least))
+        up.append(max(0.0, most - height))
+    pale = f"rgba({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))}, {_INTERVAL_OPACITY})"
+    return {"type": "data", "symmetric": False, "arrayminus": down, "array": up, "width": 0, "thickness": 1, "color": pale}
+
+
+def _across(across: Quantity, span: Span, ink: Ink) -> dict[str, Any]:
+    axis = log_axis(across.title, span, ink, across.ticks)
+    if not across.is_power_of_two:
+        return axis
+    low, high = math.ceil(math.log2(span.low)), math.floor(math.log2(span.high))
+    step = next(each for each in (1, 2, 4, 8, 64) if (high - low) / each <= 8)
+    values = [2**power for power in range(low, high + 1, step) if power >= 0]
+    return {**axis, "tickmode": "array", "tickvals": values, "ticktext": [f"{value:,}" for value in values], "minor": None}
+
+
+def _upright(up: Quantity, heights: Sequence[float], levels: Sequence[Level], span: Span, ink: Ink) -> dict[str, Any]:
+    axis = log_axis(up.title, span, ink, up.ticks)
+    if not up.is_share:
+        return axis
+    top = max([*heights, *(level.value for level in levels), 0.05])
+    plain = {name: value for name, value in axis.items() if name not in ("type", "range", "dtick", "minor")}
+    return {**plain, "type": "linear", "range": [0, max(1.0, top * 1.05)], "tickformat": ".0%"}
+
+
+def _layout(key: Sequence[str], named: Collection[str], ink: Ink) -> dict[str, Any]:
+    """A short legend above the plot; a long one below the key, where the room that a wide screen leaves is no hole."""
+    needed_px = legend_px(named) if len(named) > 1 else 0
+    is_above = needed_px <= _SHORT_PX
+    layout = frame(ink, key, max(_LEAST_PX, needed_px if is_above else 0))
+    height = layout["height"] + (0 if is_above else needed_px)
+    layout |= {"height": height, "margin": {**layout["margin"], "b": layout["margin"]["b"] + (0 if is_above else needed_px)}}
+    place = (
+        {"y": 1 - (needed_px - 6) / height, "yanchor": "bottom"} if is_above else {"y": needed_px / height, "yanchor": "top"}
+    )
+    legend = {"xref": "container", "yref": "container", "x": 0, **place, "orientation": "h", "tracegroupgap": 0}
+    legend |= {"groupclick": "togglegroup", "bgcolor": "rgba(0,0,0,0)"}
+    return {**layout, "showlegend": len(named) > 1, "legend": legend, "uirevision": "kept"}
+
+
+def _note(level: Level, up: Quantity, ink: Ink) -> dict[str, Any]:
+    height = level.value if up.is_share else math.log10(level.value)
+    place = {"x": 1, "xref": "paper", "xanchor": "right", "y": height, "yanchor": "bottom", "showarrow": False}
+    return {**place, "text": label(level.name), "font": {"size": 11, "color": ink.muted}}
+
+
+def _key(parts: Iterable[Part], rows: Sequence[ResultRow], up: Quantity) -> Iterator[str]:
+    """What symbols mean, and what of the results has no place here: counted, never silent."""
+    found = sorted(set(parts))
+    regimes = dict.fromkeys((part.cache, part.load, part.dispatch) for part in found)
+    entries = [f"{REGIME_GLYPHS.get(regime, '⬢')} {'/'.join(regime)}" for regime in regimes]
+    entries += [f"hollow, dotted: {kind}" for kind in sorted({part.evidence for part in found} - {"measured"})]
+    entries += ["faded: in doubt, hover says why"] if any(map(doubtful, rows)) else []
+    entries += ["upright: 95 % interval"]
+    yield from filled(entries)
+    absent = sum(up.value(row) is None for row in rows)
+    if absent:
+        yield f"not drawn: {absent} of {len(rows)} results have no {up.title.split('(')[0].strip().lower()}"

@@ -1,0 +1,152 @@
+"""A heat map of results: categories across and down, the best value of each pair as colour and in figures."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import plotly.graph_objects as go
+
+from suite.report.figures import frame
+from suite.report.hover import hover_text
+from suite.report.key import filled
+from suite.report.palette import INKS, REGIME_GLYPHS, SEQUENTIAL, Theme
+from suite.report.printable import clipped, printable
+from suite.report.words import doubtful
+from suite.rows import ResultRow
+
+USUAL = ("cold", "sustained", "device")
+DOUBT, OTHER_EVIDENCE, FAILED = "?", "°", "✗"
+_CELL_PX, _CELL_WIDTH_PX, _HEAD_PX = 30, 62, 30
+_LEAST_CELLS = 4  # across: a single one should not be a bar
+_CHARACTER_PX, _LINE_PX = 6.6, 16
+_LABEL_CHARACTERS = 34
+_DARK_BELOW = 0.55  # of the scale: text on it is light
+
+
+class Cell(NamedTuple):
+    """One pair of categories: what it shows, 0 to 1 of the scale (``None`` without a colour), and the result behind it."""
+
+    text: str
+    level: float | None
+    row: ResultRow
+
+
+class HeatMap(NamedTuple):
+    """``cells`` by (row, column), numbers of ``rows`` and ``columns``.
+
+    ``scale`` names the value and its ends; ``note`` stands in the key.
+    """
+
+    rows: Sequence[str]
+    columns: Sequence[str]
+    cells: Mapping[tuple[int, int], Cell]
+    scale: tuple[str, str, str]
+    note: str = ""
+
+
+def heat_figure(heat: HeatMap, theme: Theme = "light") -> go.Figure:
+    """Colour by value and the value in figures; the points that lie on the cells carry the case for hover and click.
+
+    ``customdata`` of each point is the result's id.  What is not measured, not in the usual regime or in doubt is marked in
+    the cell, and the key says with what.
+    """
+    ink, shown = INKS[theme], sorted(heat.cells.items())
+    marks = [_marks(cell.row) for _, cell in shown]
+    key = list(_key(heat, marks))
+    slant = max((len(name) for name in heat.columns), default=0) * _CHARACTER_PX > _CELL_WIDTH_PX
+    above = round(_CHARACTER_PX * max(map(len, heat.columns), default=0) * 0.75) + 34 if slant else _HEAD_PX + _LINE_PX
+    figure = go.Figure([_colours(heat), _points(shown, marks, theme)])
+    layout = frame(ink, key, above)
+    below = 14 + _LINE_PX * (len(key) + 1)
+    layout["annotations"] = [{**each, "yshift": -8} for each in layout["annotations"]]
+    margin = {"l": _left_px(heat), "r": 16, "t": above, "b": below}
+    height = above + _CELL_PX * max(1, len(heat.rows)) + below
+    figure.update_layout({**layout, "margin": margin, "height": height, "showlegend": False})
+    figure.update_layout(xaxis=_axis(heat.columns, slant), yaxis=_axis(heat.rows, slant=False))
+    figure.update_layout(width=width_px(heat), autosize=False)
+    figure.update_xaxes(side="top", domain=[0, len(heat.columns) / max(len(heat.columns), _LEAST_CELLS)])
+    figure.update_yaxes(autorange="reversed")
+    for annotation in figure.layout.annotations:
+        annotation.xshift = 12 - margin["l"]
+    return figure
+
+
+def width_px(heat: HeatMap) -> int:
+    """As wide as its cells have to be read: on a narrower screen a page scrolls."""
+    return _left_px(heat) + 16 + _CELL_WIDTH_PX * max(_LEAST_CELLS, len(heat.columns))
+
+
+def _left_px(heat: HeatMap) -> int:
+    longest = max((min(len(name), _LABEL_CHARACTERS) for name in heat.rows), default=0)
+    return min(250, round(_CHARACTER_PX * longest) + 24)
+
+
+def label(text: str, length: int = _LABEL_CHARACTERS) -> str:
+    """A name as a figure takes it: of one line, not endless, and without anything that Plotly would read as markup."""
+    return escape(clipped(printable(text), length))
+
+
+def _axis(names: Sequence[str], slant: bool) -> dict[str, Any]:
+    """Positions are numbers and names only their words: two that read the same stay two."""
+    return {
+        "tickmode": "array",
+        "tickvals": list(range(len(names))),
+        "ticktext": [label(name) for name in names],
+        "tickangle": -45 if slant else 0,
+        "range": [-0.5, len(names) - 0.5],
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+    }
+
+
+def _colours(heat: HeatMap) -> go.Heatmap:
+    levels = [
+        [cell.level if (cell := heat.cells.get((row, column))) is not None else None for column in range(len(heat.columns))]
+        for row in range(len(heat.rows))
+    ]
+    return go.Heatmap(z=levels, zmin=0, zmax=1, colorscale=SEQUENTIAL, showscale=False, hoverinfo="skip", xgap=2, ygap=2)
+
+
+def _points(shown: Sequence[tuple[tuple[int, int], Cell]], marks: Sequence[str], theme: Theme) -> go.Scatter:
+    """Invisible squares with the text of each cell: a heat map itself cannot be chosen from."""
+    ink = INKS[theme]
+    return go.Scatter(
+        x=[column for (_, column), _ in shown],
+        y=[row for (row, _), _ in shown],
+        mode="markers+text",
+        text=[escape(f"{cell.text}{marked}") for (_, cell), marked in zip(shown, marks, strict=True)],
+        textposition="middle center",
+        textfont={"size": 12, "color": [_ink(cell.level, ink.text) for _, cell in shown]},
+        marker={"symbol": "square", "size": 24, "color": "rgba(0,0,0,0)"},
+        hovertext=[hover_text(cell.row) for _, cell in shown],
+        hoverinfo="text",
+        customdata=[cell.row.result_id for _, cell in shown],
+        cliponaxis=False,
+        meta="cells",
+    )
+
+
+def _ink(level: float | None, otherwise: str) -> str:
+    if level is None:
+        return otherwise
+    return "#ffffff" if level < _DARK_BELOW else "#111111"
+
+
+def _marks(row: ResultRow) -> str:
+    regime = (row.cache, row.load, row.dispatch)
+    glyph = "" if regime == USUAL else REGIME_GLYPHS.get(regime, "⬢")
+    return f"{glyph}{OTHER_EVIDENCE if row.evidence != 'measured' else ''}{DOUBT if doubtful(row) else ''}"
+
+
+def _key(heat: HeatMap, marks: Sequence[str]) -> Iterator[str]:
+    name, low, high = heat.scale
+    entries = [f"{name}: dark {low} to bright {high}"]
+    found = {mark for each in marks for mark in each}
+    regimes = {glyph: "/".join(regime) for regime, glyph in REGIME_GLYPHS.items() if glyph in found}
+    entries += [f"{glyph} {regime}" for glyph, regime in regimes.items()]
+    entries += [f"{OTHER_EVIDENCE} not measured"] if OTHER_EVIDENCE in found else []
+    entries += [f"{DOUBT} in doubt: hover says why"] if DOUBT in found else []
+    if any(cell.text == FAILED for cell in heat.cells.values()):
+        entries.append(f"{FAILED} no result: hover says why")
+    yield from filled([*entries, *([heat.note] if heat.note else [])])

@@ -1,0 +1,99 @@
+"""Devices side by side: of each job and format the best result of a device, chosen as headlines are, from groups alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from suite.case import format_label
+from suite.outcome import Bound, Outcome
+from suite.report.curves import Quantity
+from suite.report.headlines import SUSTAINED
+from suite.report.heat import FAILED, Cell, HeatMap
+from suite.report.words import bytes_rate, percent, rate_unit, si
+from suite.rows import ResultRow
+from suite.store.columns import load_json
+
+if TYPE_CHECKING:  # the store's room imports SQLAlchemy
+    from suite.store.scopes import Group
+
+Device = TypeVar("Device")
+_ORDER = ("gemm", "attention", "decode", "collective")  # jobs, as pages stand; others follow by name
+UNRANKED = ("calibration",)  # what other results are held against
+
+
+class Column(NamedTuple):
+    """A job with one format (its label)."""
+
+    job: str
+    format: str
+
+
+def label_of(group: "Group") -> str:
+    """The format's label."""
+    return _label(group.format, group.semantics)
+
+
+@lru_cache(maxsize=4096)  # a store of a million results has tens of thousands of groups, and a dozen labels
+def _label(format: str, text: str) -> str:
+    """A file may hold anything where JSON should be."""
+    try:
+        semantics = load_json(text)
+    except (ValueError, RecursionError):
+        semantics = {}
+    return format_label(format, semantics if isinstance(semantics, dict) else {})
+
+
+def best_groups(groups: Iterable[tuple[Device, "Group"]]) -> dict[tuple[Device, str, Column], "Group"]:
+    """By device, kind of evidence, job and format, the group with the best result: its ``best`` is that result's id.
+
+    Of one load, sustained where any was; trusted before others, bound by arithmetic before others, then by standing.  A rate
+    whose share is not told because it passed a derived peak is the best nonetheless.  Where nothing was timed it is a group of
+    how most cases ended.
+    """
+    found: dict[tuple[Device, str, str, str], Group] = {}
+    for device, group in groups:
+        if group.job not in UNRANKED:
+            place = (device, group.evidence, group.job, label_of(group))
+            best = found.setdefault(place, group)
+            if best is not group and _rank(group) > _rank(best):
+                found[place] = group
+    return {(device, kind, Column(job, name)): group for (device, kind, job, name), group in found.items()}
+
+
+def standings_map(
+    devices: Sequence[str], columns: Sequence[Column], rows: Mapping[tuple[int, int], ResultRow], share: Quantity
+) -> HeatMap:
+    """The heat map of shares, devices down and jobs with formats across; without a share a cell says the rate."""
+    cells = {place: Cell(_written(row, share), share.value(row), row) for place, row in rows.items()}
+    names = [f"{column.job} {column.format}" for column in columns]
+    is_rate = any(row.outcome == Outcome.OK and share.value(row) is None for row in rows.values())
+    note = "without a colour: the rate (FLOP/s, OP/s; of collectives B/s)" if is_rate else ""
+    return HeatMap(devices, names, cells, (share.title, "0 %", "100 %"), note=note)
+
+
+def in_order(columns: Iterable[Column]) -> list[Column]:
+    """GEMM first, formats by name."""
+    known = {job: place for place, job in enumerate(_ORDER)}
+    return sorted(set(columns), key=lambda column: (known.get(column.job, len(known)), column))
+
+
+def _rank(group: "Group") -> tuple[bool, bool, bool, bool, bool, float]:
+    if group.outcome != Outcome.OK:
+        return (False, False, False, False, False, float(group.results))
+    is_computing = group.bound == Bound.COMPUTE
+    passed = is_computing and not group.has_share  # above a derived peak, or on a device without one
+    return (True, group.load == SUSTAINED, group.is_trusted, is_computing, passed and group.standing > 0, group.standing)
+
+
+def _written(row: ResultRow, share: Quantity) -> str:
+    if row.outcome != Outcome.OK:
+        return FAILED
+    found = share.value(row)
+    if found is not None:
+        return percent(found).replace(" %", "")
+    return si(row.flop_s if row.flops else row.bytes_s, "")
+
+
+def best_rate(row: ResultRow) -> str:
+    """What a result does in a second: operations, or bytes where it does none."""
+    return si(row.flop_s, rate_unit(row.format)) if row.flops else bytes_rate(row)

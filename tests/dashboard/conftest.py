@@ -1,0 +1,75 @@
+"""Stores that several tests of the dashboard look at; nothing here is written after it was made."""
+
+from dataclasses import replace
+
+import pytest
+
+from suite.rows import NO_FRACTIONS
+from tests.report.builders import device, failed, result, run_info, sweep
+from tests.report.recordings import sustained
+from tests.report.stores import write_store
+
+OLD_UID = "beef0000"
+
+
+def other_device():
+    return device(info=replace(device().info, uid=OLD_UID, name="Testium T0"))
+
+
+@pytest.fixture(scope="session")
+def one_store(tmp_path_factory):
+    """A run of one device: every format, several regimes, a case that failed, one in doubt."""
+    path = tmp_path_factory.mktemp("one") / "one.db"
+    rows = [*sweep(), result(format="w8a16", fractions=NO_FRACTIONS)]
+    write_store(path, rows, info=run_info(experiment="standard", note="after the update"), measured=measured)
+    return path
+
+
+@pytest.fixture(scope="session")
+def two_stores(one_store, tmp_path_factory):
+    """The same, and a store with an older run of another device that is slower and has simulated results too."""
+    path = tmp_path_factory.mktemp("two") / "two.db"
+    slower = [result(m, format=name, share=0.4) for m in (512, 4096) for name in ("bf16", "fp16")]
+    slower += [result(1024, evidence="simulated", share=0.9), failed("unsupported", "no unit for fp8", format="fp8_e4m3")]
+    write_store(path, slower, devices=(other_device(),), info=run_info(experiment="quick"))
+    return one_store, path
+
+
+def measured(row):
+    return replace(sustained(row.p50_s or 1.0, 40 * (row.p50_s or 1.0)), interval_s=row.interval_s, converged=row.converged)
+
+
+HEADS = {"num_q_heads": 32, "num_kv_heads": 8, "head_dim": 128, "v_head_dim": 128}
+
+
+def attention(length, batch=1, **fields):
+    params = {**HEADS, "direction": "forward", "batch": batch, "q_len": length, "kv_len": length, "mask": "causal"}
+    return result(job="attention", params={**params, **fields.pop("params", {})}, **fields)
+
+
+def decode(length, batch=1, page=16, **fields):
+    pages = {"batch": batch, "kv_len": length, "q_len": 1, "page_size": page, "page_order": "random", "lengths": "equal"}
+    return result(job="decode", params={**HEADS, **pages, **fields.pop("params", {})}, bound="memory", **fields)
+
+
+def collective(size, algo="ring", ranks=2, **fields):
+    nothing = {"flops": 0, "flop_s": 0.0, "arithmetic_intensity": 0.0, "bound": "link", "fractions": NO_FRACTIONS}
+    params = {"op": "all_reduce", "message_bytes": size, "world_size": ranks}
+    switches = {"algo": algo, "proto": "library", "in_place": True, "transport": "device_link"}
+    nothing |= {"interval_s": (fields["p50_s"] * 0.998, fields["p50_s"] * 1.002)}
+    moved = {"compulsory_bytes": size, "bytes_s": size / fields["p50_s"], "pipe": "device_link"}
+    regime = "warm/sustained/call"
+    return result(job="collective", params=params, switches=switches, regime=regime, **{**nothing, **moved, **fields})
+
+
+@pytest.fixture(scope="session")
+def jobs_store(tmp_path_factory):
+    """A little of every job."""
+    path = tmp_path_factory.mktemp("jobs") / "jobs.db"
+    rows = [attention(n, 4096 // n, implementation=by) for n in (512, 1024, 2048) for by in ("library_flash", "triton")]
+    rows += [decode(n, batch, page) for n in (1024, 4096) for batch in (1, 8) for page in (16, 64)]
+    times = {"ring": lambda size: 10e-6 + size / 100e9, "tree": lambda size: 5e-6 + size / 50e9}
+    rows += [collective(2**power, algo, p50_s=time_s(2**power)) for power in range(3, 28, 4) for algo, time_s in times.items()]
+    rows += [result(m, 4096, 4096, share=0.1 + m / 10_000) for m in (16, 512, 4096)]
+    write_store(path, rows, info=run_info(experiment="everything"))
+    return path

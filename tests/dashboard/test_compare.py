@@ -1,0 +1,121 @@
+"""The page that compares two runs, and its figure."""
+
+import json
+
+import pytest
+
+from suite.compare.noise import Noise
+from suite.compare.runs import Place, compare_runs
+from suite.compare.verdict import Verdict
+from suite.report.comparison_figure import MOST_CASES, comparison_figure, shown
+from suite.report.palette import INKS
+from suite.store.comparing import ComparisonReader
+from tests.dashboard.conftest import measured
+from tests.dashboard.opened import addressed, charts, opened, words
+from tests.report.builders import failed, result, run_info
+from tests.report.stores import write_store
+
+SIZES = (1024, 2048, 4096)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """A run, and the same again in another store with one case a tenth slower and one that fails."""
+    folder = tmp_path_factory.mktemp("pair")
+    rows = [result(m, m, m) for m in SIZES]
+    before = write_store(folder / "a.db", [*rows, result(64)], info=run_info(experiment="before"), measured=measured)
+    slower = [result(m, m, m, p50_s=row.p50_s * (1.1 if m == 2048 else 1)) for m, row in zip(SIZES, rows, strict=True)]
+    slower = [again(row) for row in slower]
+    gone = failed("timeout", "over 120 s", m=64)
+    after = write_store(folder / "b.db", [*slower, gone], info=run_info(experiment="after"), measured=measured)
+    return (folder / "a.db", before), (folder / "b.db", after)
+
+
+def again(row):
+    return result(
+        **row.params,
+        p50_s=row.p50_s,
+        interval_s=(row.p50_s * 0.998, row.p50_s * 1.002),
+        flop_s=row.flops / row.p50_s,
+        bytes_s=row.compulsory_bytes / row.p50_s,
+    )
+
+
+@pytest.fixture(scope="module")
+def comparison(pair):
+    return compare_runs(*(Place(ComparisonReader.open(str(path)), run) for path, run in pair))
+
+
+def test_a_slower_case_is_on_top_with_its_ratio_and_what_was_lost_is_said(monkeypatch, pair):
+    (a, _), (b, _) = pair
+    app = opened(monkeypatch, a, b, page="compare")
+    assert not app.exception
+    cases = app.dataframe[0].value
+    assert list(cases["Verdict"]) == ["SLOWER", *["SAME"] * (len(cases) - 1)]
+    assert cases["Case"][0].startswith("gemm 2048x2048x2048")
+    assert cases["B/A"][0] == pytest.approx(1.1, rel=2e-3)
+    counts = {metric.label: metric.value for metric in app.metric}
+    assert (counts["SLOWER"], counts["FASTER"], counts["not compared"]) == ("1", "0", "1")
+    lost = app.dataframe[-1].value
+    assert "lost, as it is ok in A alone" in lost["Why"][0]
+    assert "`roofbench selftest` measures it" in words(app)
+
+
+def test_the_address_says_which_runs_and_what_least_difference(monkeypatch, pair):
+    (a, before), (b, after) = pair
+    app = opened(monkeypatch, a, b, page="compare", a=f"1 in {after}", b=f"0 in {before}", effect="20")
+    cases = app.dataframe[0].value
+    assert set(cases["Verdict"]) == {"SAME"}  # a tenth is less than a fifth
+    assert min(cases["B/A"]) == pytest.approx(1 / 1.1, rel=2e-3)
+    app.number_input(key="least-effect").set_value(1.0).run()
+    assert "FASTER" in set(app.dataframe[0].value["Verdict"])
+    assert (addressed(app, "effect"), addressed(app, "a")) == ([], [f"1 in {after}"])
+
+
+def test_a_run_with_itself_and_a_single_run_are_words(monkeypatch, pair):
+    (a, before), (b, _) = pair
+    app = opened(monkeypatch, a, b, page="compare", a=f"0 in {before}", b=f"0 in {before}")
+    assert "the same run" in words(app)
+    assert "There is one run only." in words(opened(monkeypatch, a, page="compare"))
+
+
+def test_runs_of_too_many_results_are_left_to_the_command_line(monkeypatch, pair):
+    (a, before), (b, after) = pair
+    monkeypatch.setattr("dashboard.views.compare.MOST_RESULTS", 5)
+    app = opened(monkeypatch, a, b, page="compare")
+    assert f"roofbench compare {before} {after}" in words(app)
+    assert not charts(app)
+
+
+def test_every_case_is_a_point_by_verdict_with_its_interval(comparison):
+    figure = comparison_figure(comparison)
+    by_verdict = {trace.name: trace for trace in figure.data}
+    slower = by_verdict["SLOWER"]
+    assert list(slower.x) == [comparison.cases[0].ratio]
+    low, high = comparison.cases[0].judgement.interval
+    assert slower.x[0] - slower.error_x.arrayminus[0] == pytest.approx(low)
+    assert slower.x[0] + slower.error_x.array[0] == pytest.approx(high)
+    assert sum(len(trace.x) for trace in figure.data) == len(comparison.cases)
+    assert len({trace.marker.symbol for trace in figure.data}) == len(figure.data)
+    assert "SLOWER: +10" in slower.hovertext[0]
+    assert figure.layout.xaxis.range[1] > 0.041 > 0 > figure.layout.xaxis.range[0]  # of 1.1, in decades
+
+
+def test_of_too_many_cases_those_that_changed_most_are_drawn(comparison):
+    cases = [*(comparison.cases[1]._replace() for _ in range(100)), comparison.cases[0]]
+    kept = shown(cases)
+    assert len(kept) == MOST_CASES
+    assert comparison.cases[0] in kept
+
+
+@pytest.mark.parametrize("theme", INKS)
+def test_a_case_without_an_interval_has_no_bar_and_nothing_compared_no_figure(comparison, theme):
+    from dataclasses import replace
+
+    case = comparison.cases[0]
+    unknown = case._replace(gap=case.gap._replace(noise=(Noise(float("inf"), float("inf"), 1),) * 2))
+    figure = comparison_figure(replace(comparison, cases=(unknown,)), theme)
+    assert figure.data[0].error_x.array == (0.0,) or list(figure.data[0].error_x.array) == [0.0]
+    assert json.loads(figure.to_json())
+    assert comparison_figure(replace(comparison, cases=()), theme) is None
+    assert Verdict.SLOWER.value == figure.data[0].name

@@ -1,0 +1,84 @@
+"""The gate in front of a dashboard that others can reach."""
+
+import pytest
+
+from dashboard.gate import MOST_OF_ALL, MOST_OF_ONE, WINDOW_S, Guesses
+from suite.passphrase import VARIABLE, sealed
+from tests.dashboard.opened import opened, words
+
+PHRASE = "correct horse battery staple"
+
+
+@pytest.fixture
+def gated(monkeypatch, one_store):
+    monkeypatch.setenv(VARIABLE, sealed(PHRASE))
+    monkeypatch.setattr("dashboard.gate.visitor", lambda: "10.0.0.9")
+    return lambda **address: opened(monkeypatch, one_store, job="calibration", **address)
+
+
+def guess(app, text):
+    app.text_input[0].set_value(text)
+    return app.button[0].click().run()
+
+
+def test_nothing_of_a_store_is_opened_or_shown_before_the_passphrase(monkeypatch, gated):
+    asked = []
+    monkeypatch.setattr("suite.store.browsing.Browser.open", asked.append)
+    app = gated(passphrase=PHRASE)  # an address is no place for it
+    assert not app.exception
+    assert [field.label for field in app.text_input] == ["Passphrase"]
+    assert not asked
+    assert not app.dataframe
+    assert "Testium" not in words(app)
+
+
+def test_a_wrong_passphrase_opens_nothing_and_the_right_one_does(gated):
+    app = guess(gated(), "correct horse")
+    assert [error.value for error in app.error] == ["That is not the passphrase."]
+    assert not app.dataframe
+    guess(app, PHRASE)
+    assert not app.exception
+    assert "1 device, 1 result" in words(app)
+    assert not app.text_input
+    assert PHRASE not in str(app.query_params)
+    app.run()  # the session is let in for good
+    assert "1 device, 1 result" in words(app)
+
+
+def test_another_session_is_asked_again(gated):
+    assert "1 device, 1 result" in words(guess(gated(), PHRASE))
+    assert not gated().dataframe
+
+
+def test_after_too_many_wrong_guesses_even_the_right_one_waits(gated):
+    app = gated()
+    for _ in range(MOST_OF_ONE):
+        guess(app, "wrong")
+    guess(app, PHRASE)
+    assert "Too many wrong passphrases. Wait " in app.error[0].value
+    assert not app.dataframe
+
+
+def test_a_seal_that_is_none_lets_nobody_in(monkeypatch, one_store):
+    monkeypatch.setenv(VARIABLE, "broken")
+    app = guess(opened(monkeypatch, one_store), "")
+    assert [error.value for error in app.error] == ["That is not the passphrase."]
+    assert not app.dataframe
+
+
+def test_guesses_are_counted_by_address_over_a_minute_and_over_all():
+    now = [0.0]
+    guesses = Guesses(lambda: now[0])
+    for number in range(MOST_OF_ONE):
+        assert guesses.wait_s("a") == 0
+        now[0] = float(number)
+        guesses.count_wrong("a")
+    assert guesses.wait_s("a") == WINDOW_S - (MOST_OF_ONE - 1)
+    assert guesses.wait_s("b") == 0
+    now[0] = WINDOW_S
+    assert guesses.wait_s("a") == 0  # the first is forgotten
+    for number in range(MOST_OF_ALL):
+        guesses.count_wrong(f"other {number}")
+    assert guesses.wait_s("anybody") == WINDOW_S
+    now[0] = 2 * WINDOW_S
+    assert guesses.wait_s("anybody") == 0

@@ -1,0 +1,275 @@
+"""What each page shows of known results."""
+
+import json
+
+import pytest
+
+from suite.rows import NO_FRACTIONS
+from suite.store.browsing import Browser
+from tests.dashboard.conftest import OLD_UID, attention, decode
+from tests.dashboard.opened import addressed, charts, labels, opened, table, turn_to, words
+from tests.report.builders import RUN, UID, failed, result, run_info
+from tests.report.stores import write_store
+
+
+def figure(app, number=0):
+    return json.loads(charts(app)[number].proto.spec)
+
+
+def traces(app, meta="points", number=0):
+    return [trace for trace in figure(app, number)["data"] if trace.get("meta") == meta]
+
+
+def store_of(tmp_path, *rows, **fields):
+    write_store(tmp_path / "s.db", rows, info=run_info(**fields))
+    return tmp_path / "s.db"
+
+
+def test_the_overview_has_the_best_of_each_device_in_each_format(monkeypatch, two_stores):
+    app = opened(monkeypatch, *two_stores)
+    devices = app.dataframe[0].value
+    best = {(line["Device"], line["Job"], line["Format"]): line for line in devices.to_dict("records")}
+    assert best["Testium T1", "gemm", "bf16"]["Of spec"] == 0.86
+    assert best["Testium T0", "gemm", "bf16"]["Of spec"] == 0.4
+    assert best["Testium T0", "gemm", "fp8_e4m3"]["Rate"] == "unsupported"
+    assert best["Testium T0, simulated", "gemm", "bf16"]["Remarks"] == "simulated"
+    (cells,) = traces(app, "cells")
+    assert len(cells["text"]) == len(best)
+    assert not app.metric  # no cards where there is something to compare with
+
+
+def test_a_single_device_has_its_roofline_and_a_card_a_format(monkeypatch, one_store):
+    app = opened(monkeypatch, one_store)
+    shares = {metric.label.replace("\\", ""): metric.value for metric in app.metric}
+    assert (next(iter(shares)), shares["bf16"], shares["fp16"], len(shares)) == ("bf16", "86.0 %", "73.0 %", 8)
+    assert len(charts(app)) == 2
+    assert sum(len(trace["customdata"]) for trace in traces(app, number=1)) == len(table(app)) - 1 - 2  # calibration, failures
+
+
+def test_a_card_shows_the_true_best_of_one_load_and_names_case_regime_and_marks(monkeypatch, tmp_path):
+    rows = (
+        result(8192, 8192, 8192, format="tf32", share=0.713, steady=False, throttle="sw_power_cap 100%"),
+        result(16, 4096, 4096, format="tf32", share=0.662),
+        result(format="tf32", share=0.9, contended=True),
+        result(format="tf32", share=0.81, regime="cold/burst/device"),
+        result(format="fp16", share=0.9, regime="warm/burst/call"),
+    )
+    app = opened(monkeypatch, store_of(tmp_path, *rows), job="gemm")
+    assert [(metric.label, metric.value) for metric in app.metric] == [("tf32", "71.3 %"), ("fp16", "n/a")]
+    for expected in (
+        "gemm 8192x8192x8192, compute bound",
+        "cold/sustained/device, not steady, throttled: sw_power_cap 100%",
+        "best of 3 sustained, 1 passed over: contended or not resolved",
+        "in a burst: 81.0 %, ",
+        "under sustained load",
+    ):
+        assert expected in words(app)
+
+
+def test_ceilings_are_chosen_and_stand_in_the_address(monkeypatch, one_store):
+    app = opened(monkeypatch, one_store, page="roofline", ceiling="empirical")
+    assert {trace["line"].get("dash") for trace in traces(app, "roof")} <= {"dash", "dot"}
+    app.multiselect(key="ceiling").select("spec").unselect("empirical").run()
+    assert all("spec roof" in str(trace["hovertext"]) for trace in traces(app, "roof"))
+    assert addressed(app, "ceiling") == ["spec"]
+
+
+def test_several_devices_share_a_roofline_and_colours_are_theirs_on_every_page(monkeypatch, two_stores):
+    app = opened(monkeypatch, *two_stores, page="roofline")
+    keys = {trace["name"]: trace["marker"]["color"] for trace in traces(app, "key")}
+    assert set(keys) == {"Testium T0", "Testium T1"}
+    assert len(set(keys.values())) == 2
+    app = opened(monkeypatch, *two_stores, page="roofline", device=OLD_UID, evidence="measured")
+    assert {trace["marker"]["color"] for trace in traces(app)} == {"#0099fe", "#086e70"}  # of one device colours are formats'
+
+
+def test_gemm_shapes_are_a_heat_map_of_what_is_chosen(monkeypatch, one_store):
+    app = opened(monkeypatch, one_store, page="gemm", fmt="fp16", value="rate")
+    (cells,) = traces(app, "cells")
+    browser = Browser.open(str(one_store))
+    chosen = {row.result_id for row in browser.results(format="fp16") if row.regime == "cold/sustained/device"}
+    assert set(cells["customdata"]) == chosen
+    app.selectbox(key="under").select("warm/sustained/device").run()
+    assert len(traces(app, "cells")[0]["text"]) == 1
+    assert addressed(app, "under") == ["warm/sustained/device"]
+
+
+def test_a_shape_in_several_formats_has_a_ladder_and_the_address_says_which_is_shown(monkeypatch, tmp_path):
+    errors = {"bf16": 2e-3, "fp8_e4m3": 0.037, "mxfp4": 0.16, "int8": None}
+    rows = [result(m, format=name, quantisation_error=error) for m in (4096, 1) for name, error in errors.items()]
+    path = store_of(tmp_path, *rows)
+    app = opened(monkeypatch, path, page="gemm")
+    (box,) = (each for each in app.selectbox if each.label == "Shape and regime")
+    ladder = app.dataframe[0].value
+    assert list(ladder["Format"]) == list(errors)
+    assert ladder["Over bf16"].tolist()[0] == 1.0
+    box.select_index(1).run()
+    (address,) = addressed(app, box.key)
+    assert "gemm 1x4096x4096 cold/sustained/device" in address
+    again = opened(monkeypatch, path, page="gemm", **{box.key: address})
+    assert [each.value for each in again.selectbox if each.label == "Shape and regime"] == [address]
+    assert again.dataframe[0].value["TFLOP/s, TOP/s"].max() < ladder["TFLOP/s, TOP/s"].max()
+
+
+def test_attention_goes_over_lengths_one_line_an_implementation(monkeypatch, jobs_store):
+    app = opened(monkeypatch, jobs_store, page="attention")
+    assert {trace["name"]: list(trace["x"]) for trace in traces(app)} == {
+        "library_flash": [512, 1024, 2048],
+        "triton": [512, 1024, 2048],
+    }
+
+
+def test_attention_of_another_mask_or_size_is_another_line_or_choice(monkeypatch, tmp_path):
+    rows = [attention(n, params={"mask": mask}) for n in (512, 1024) for mask in ("causal", "full")]
+    app = opened(monkeypatch, store_of(tmp_path, *rows, attention(2048, 4)), page="attention")
+    assert labels(app)["Mask"] == ["causal", "full"]
+    assert labels(app)["Batch"] == ["all", "1", "4"]
+    assert [list(trace["x"]) for trace in traces(app)] == [[512, 1024], [2048]]
+    app.selectbox(key="a_mask").select("full").run()
+    assert [list(trace["x"]) for trace in traces(app)] == [[512, 1024]]
+    assert addressed(app, "a_mask") == ["full"]
+
+
+def test_decode_goes_over_context_batch_or_page_beside_what_memory_can_do(monkeypatch, jobs_store):
+    app = opened(monkeypatch, jobs_store, page="decode")
+    assert len(traces(app)) == 4
+    assert {tuple(trace["x"]) for trace in traces(app)} == {(1024, 4096)}
+    notes = [note["text"] for note in figure(app)["layout"]["annotations"]]
+    assert "spec 4.50 TB/s" in notes
+    assert "measured 4.05 TB/s" in notes
+    app.selectbox(key="against").select("page_size").run()
+    assert {tuple(trace["x"]) for trace in traces(app)} == {(16, 64)}
+    app.selectbox(key="d_batch").select("8").run()
+    assert len(traces(app)) == 2
+    assert (addressed(app, "against"), addressed(app, "d_batch")) == (["page_size"], ["8"])
+
+
+def test_decode_of_several_devices_is_told_by_colour(monkeypatch, tmp_path):
+    from tests.dashboard.conftest import other_device
+
+    write_store(tmp_path / "a.db", [decode(n, share=0.8) for n in (1024, 4096)], info=run_info())
+    write_store(tmp_path / "b.db", [decode(n, share=0.5) for n in (1024, 4096)], devices=(other_device(),), info=run_info())
+    app = opened(monkeypatch, tmp_path / "a.db", tmp_path / "b.db", page="decode")
+    found = {trace["name"]: trace for trace in traces(app)}
+    assert set(found) == {"Testium T0", "Testium T1"}
+    assert len({trace["line"]["color"] for trace in found.values()}) == 2
+    assert all(fast > slow for fast, slow in zip(found["Testium T1"]["y"], found["Testium T0"]["y"], strict=True))
+
+
+def test_collectives_have_busbw_latency_and_where_ring_and_tree_cross(monkeypatch, jobs_store):
+    app = opened(monkeypatch, jobs_store, page="collectives")
+    measured = [trace for trace in figure(app)["data"] if trace.get("meta") == "measured"]
+    assert {trace["yaxis"] for trace in measured} == {"y", "y2"}
+    crossings = app.dataframe[0].value
+    # 10e-6 + s/100e9 meets 5e-6 + s/50e9 at 500 kB, between 2^15 and 2^19.
+    assert "32 KiB to 512 KiB" in crossings["Measured"][0]
+
+
+def test_a_run_has_its_progress_machine_logs_and_command(monkeypatch, one_store):
+    app = opened(monkeypatch, one_store, page="run")
+    said = words(app)
+    assert "standard, complete, started" in said
+    assert "after the update" in said
+    assert "roofbench run experiment=quick 'jobs.gemm.shapes=[512x512x512, 4096]'" in said
+    assert "/home/ada" not in said
+    assert "This run has stored no log" in said
+    counts = {metric.label: metric.value for metric in app.metric}
+    assert counts["ok"] == str(len(table_of_results(app)) - 2)
+    machine = table(app)
+    assert {"Device", "host", "libraries"} <= set(machine["Part"])
+
+
+def table_of_results(app):
+    return app.dataframe[0].value
+
+
+def test_it_opens_on_the_newest_run_that_is_no_selftest(monkeypatch, tmp_path):
+    write_store(tmp_path / "s.db", [result()], info=run_info(experiment="quick"))
+    write_store(tmp_path / "s.db", [result()], info=run_info(experiment="selftest"))
+    app = opened(monkeypatch, tmp_path / "s.db", page="run")
+    assert "quick, complete" in words(app)
+    app.selectbox(key="one").select_index(0).run()
+    assert "selftest, complete" in words(app)
+    assert addressed(app, "one") == [app.selectbox(key="one").value]
+
+
+def address_of(path, **wanted):
+    (row,) = Browser.open(str(path)).results(**wanted)
+    return f"{row.run} {row.case_key}@{row.device_slot}", row
+
+
+def test_a_link_to_a_case_shows_its_floors_marks_and_samples(monkeypatch, tmp_path):
+    path = store_of(tmp_path, result(converged=False, throttle="hw_slowdown 30%"))
+    name, _ = address_of(path, job="gemm")
+    app = opened(monkeypatch, path, page="roofline", case=name)
+    said = words(app)
+    for expected in (
+        "gemm 4096x4096x4096 bf16 library cold/sustained/device",
+        "compute bound: the median is 1.43x the compute floor",  # 0.7 of the roof
+        "not converged: the interval did not become as narrow as asked",
+        "throttled: hw_slowdown 30% (the driver held the clock down)",
+        "40 samples of 1 launch each, by graph",
+    ):
+        assert expected in said
+    floors = next(frame.value for frame in app.dataframe if "Floor" in frame.value)
+    assert "4.50 TB/s, spec sheet" in set(floors["By"])
+    assert len(charts(app)) == 2
+    app.button(key="close-case").click().run()
+    assert addressed(app, "case") == []
+    assert "not converged: the interval" not in words(app)
+
+
+def test_a_case_that_failed_says_why(monkeypatch, tmp_path):
+    path = store_of(tmp_path, failed("incorrect", "row 3 is off by 2", m=16), result())
+    name, _ = address_of(path, outcome="incorrect")
+    app = opened(monkeypatch, path, case=name, page="gemm")
+    assert [error.value.replace("\\", "") for error in app.error] == ["incorrect: row 3 is off by 2"]
+    (cells,) = traces(app, "cells")
+    assert "row 3 is off by 2" in cells["hovertext"][0]
+
+
+@pytest.mark.parametrize("name", [f"{RUN} nothing@0", "gone case@0", "x", "<script> <script>@1", f"{RUN} @x"])
+def test_a_link_to_no_case_is_a_word(monkeypatch, one_store, name):
+    app = opened(monkeypatch, one_store, case=name, page="roofline")
+    assert not app.exception
+    assert bool(app.warning) == (" " in name)
+
+
+def test_the_catalogue_has_every_sheet_and_what_a_price_buys(monkeypatch, one_store):
+    sheet = "nvidia-h200-sxm5-141gb"
+    app = opened(monkeypatch, one_store, page="hardware", priced=sheet, price=f"{sheet}:2.5", sheet=sheet)
+    assert not app.exception
+    frame = app.dataframe[0].value
+    assert len(frame) == frame["Id"].nunique() > 50
+    worth = next(each.value for each in app.dataframe if "Price of an hour" in each.value).to_dict("records")
+    assert worth[0]["TB moved for one unit"] == 4.8 * 3600 / 2.5
+    assert worth[0]["PFLOP for one unit"] == pytest.approx(0.9895 * 3600 / 2.5)
+    figures = next(each.value for each in app.dataframe if "Trust" in each.value)
+    assert (figures["Value"][figures["Figure"] == "bandwidth"] == "4.8 TB/s").any()
+    app.number_input(key=f"price-{sheet}").set_value(5.0).run()
+    assert addressed(app, "price") == [f"{sheet}:5"]
+
+
+def test_times_of_a_table_are_in_the_unit_that_fits_them(monkeypatch, tmp_path):
+    path = store_of(tmp_path, *(result(m, p50_s=p50_s) for m, p50_s in ((1, 9e-5), (2, 3.2e-2), (3, 0.21))))
+    frame = table(opened(monkeypatch, path, page="gemm"))
+    assert sorted(frame["Time (ms)"]) == pytest.approx([0.09, 32, 210])
+    assert "Job" not in frame
+    assert UID not in frame.to_string()
+
+
+def test_a_width_above_the_median_is_no_percentage_and_integers_are_no_flop(monkeypatch, tmp_path):
+    wide = result(format="int8", p50_s=2e-6, interval_s=(1e-6, 2.4e-5), converged=False, count=5, fractions=NO_FRACTIONS)
+    (line,) = table(opened(monkeypatch, store_of(tmp_path, wide), page="gemm")).to_dict("records")
+    assert line["± (%)"] is None or line["± (%)"] != line["± (%)"]
+    assert line["Remarks"].startswith("± not resolved: 1.000 µs to 24.00 µs from 5 samples")
+    assert "TOP/s" in line
+
+
+def test_scalings_are_filtered_and_listed_apart(monkeypatch, tmp_path):
+    rows = [result(format="fp8_e4m3", semantics={"scaling": name}) for name in ("tensor", "row")]
+    app = opened(monkeypatch, store_of(tmp_path, *rows), page="gemm", format="fp8_e4m3 row")
+    assert labels(app)["Formats"] == ["fp8_e4m3", "fp8_e4m3 row"]
+    assert list(table(app)["Format"]) == ["fp8_e4m3 row"]
+    turn_to(app, "")
+    assert list(table(app)["Format"]) == ["fp8_e4m3 row"]

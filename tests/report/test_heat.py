@@ -1,0 +1,99 @@
+import pytest
+
+from suite.report.gemm_shapes import MOST_CELLS, shape_map
+from suite.report.heat import FAILED, Cell, HeatMap, heat_figure, label, width_px
+from suite.report.palette import INKS
+from suite.report.values import VALUES
+from tests.report.builders import failed, result
+
+EVIL = '<a href="javascript:alert(1)">x</a><b>' + "y" * 5000
+
+
+def points(figure):
+    return next(trace for trace in figure.data if trace.meta == "cells")
+
+
+def test_every_shape_has_one_cell_with_the_best_of_its_results():
+    rows = [
+        result(16, 4096, 4096, share=0.2),
+        result(16, 4096, 4096, share=0.6, implementation="triton"),
+        result(512, 4096, 4096, share=0.4),
+        result(16, 1024, 4096, share=0.5),
+    ]
+    heat, left_out = shape_map(rows, VALUES["of spec"])
+    assert (heat.rows, heat.columns, left_out) == (["16", "512"], ["1024 x 4096", "4096 x 4096"], 0)
+    assert {place: (cell.text, cell.level) for place, cell in heat.cells.items()} == {
+        (0, 0): ("50.0", 0.5),
+        (0, 1): ("60.0", 0.6),
+        (1, 1): ("40.0", 0.4),
+    }
+    assert heat.cells[0, 1].row.implementation == "triton"
+
+
+def test_of_times_the_shortest_is_the_best_and_the_scale_goes_to_the_longest():
+    rows = [result(16, p50_s=3e-6), result(16, p50_s=2e-6), result(32, p50_s=8e-6)]
+    heat, _ = shape_map(rows, VALUES["time"])
+    assert [(cell.text, cell.level) for cell in heat.cells.values()] == [("2.000 µs", 0.25), ("8.000 µs", 1.0)]
+    assert heat.scale == ("Time of one launch (s)", "0", "8.000 µs")
+
+
+def test_a_shape_that_failed_keeps_its_place_and_says_why_on_hover():
+    rows = [failed("incorrect", "row 3 is off by 2", m=16), result(32)]
+    heat, _ = shape_map(rows, VALUES["of spec"])
+    assert (heat.cells[0, 0].text, heat.cells[0, 0].level) == (FAILED, None)
+    figure = heat_figure(heat)
+    assert "incorrect: the output differs from the reference" in points(figure).hovertext[0]
+    assert "row 3 is off by 2" in points(figure).hovertext[0]
+    assert list(figure.data[0].z) == [[None], [0.7]]
+    assert f"{FAILED}\u00a0no\u00a0result" in figure.layout.annotations[0].text
+
+
+def test_a_verified_result_outranks_a_failure_of_the_same_shape():
+    for rows in ([failed("timeout", "over 120 s", m=16), result(16)], [result(16), failed("timeout", "over 120 s", m=16)]):
+        heat, _ = shape_map(rows, VALUES["of spec"])
+        assert heat.cells[0, 0].text == "70.0"
+
+
+def test_more_sizes_than_can_be_read_are_counted():
+    heat, left_out = shape_map([result(m, m, m) for m in range(64, 64 * 60, 64)], VALUES["rate"])
+    assert len(heat.rows) == len(heat.columns) == MOST_CELLS
+    assert left_out == 59 - MOST_CELLS
+
+
+def test_what_is_not_measured_in_the_usual_regime_or_beyond_doubt_is_marked_and_the_key_says_with_what():
+    rows = {
+        (0, 0): result(),
+        (0, 1): result(regime="cold/burst/device"),
+        (0, 2): result(converged=False),
+        (0, 3): result(evidence="simulated"),
+    }
+    cells = {place: Cell("70.0", 0.7, row) for place, row in rows.items()}
+    figure = heat_figure(HeatMap(["a"], list("wxyz"), cells, ("Share", "0 %", "100 %")))
+    assert list(points(figure).text) == ["70.0", "70.0▲", "70.0?", "70.0°"]
+    key = figure.layout.annotations[0].text.replace("\u00a0", " ")
+    for said in ("▲ cold/burst/device", "° not measured", "? in doubt", "Share: dark 0 % to bright 100 %"):
+        assert said in key
+    assert list(points(figure).customdata) == [row.result_id for row in rows.values()]
+
+
+@pytest.mark.parametrize("theme", INKS)
+def test_text_stands_out_from_its_cell(theme):
+    cells = {(0, column): Cell("x", level, result()) for column, level in enumerate((0.0, 0.5, 0.6, 1.0, None))}
+    figure = heat_figure(HeatMap(["a"], list("vwxyz"), cells, ("", "", "")), theme)
+    assert list(points(figure).textfont.color) == ["#ffffff", "#ffffff", "#111111", "#111111", INKS[theme].text]
+
+
+def test_names_are_text_and_end():
+    figure = heat_figure(HeatMap([EVIL], [EVIL], {(0, 0): Cell(EVIL[:20], 0.5, result())}, ("", "", ""), note=EVIL[:60]))
+    shown = [*figure.layout.xaxis.ticktext, *figure.layout.yaxis.ticktext, *points(figure).text]
+    assert not [text for text in shown if "<" in text]
+    assert "<a" not in figure.layout.annotations[0].text
+    assert all(len(text) < 120 for text in figure.layout.xaxis.ticktext)
+    assert label("a\nb\x1b[31m") == "a b\\x1b[31m"
+
+
+def test_a_figure_is_as_wide_as_its_cells_and_a_single_one_is_no_bar():
+    one, many = (HeatMap(["a"], ["x"] * count, {}, ("", "", "")) for count in (1, 20))
+    assert width_px(many) - width_px(one) == 16 * 62
+    assert heat_figure(one).layout.xaxis.domain == (0, 0.25)
+    assert heat_figure(many).layout.xaxis.domain == (0, 1)

@@ -1,0 +1,85 @@
+from suite.report.headlines import headlines
+from suite.report.heat import FAILED
+from suite.report.standings import Column, best_groups, in_order, label_of, standings_map
+from suite.report.values import SHARES
+from suite.rows import NO_FRACTIONS
+from suite.store.browsing import Browser
+from suite.store.scopes import Group
+from tests.report.builders import failed, result, sweep
+from tests.report.stores import write_store
+
+GROUP = Group(
+    "run", "uid", "T1", "gemm", "bf16", "{}", "library", "cold", "sustained", "device", "measured", "ok", "compute", True, True,
+    3, 0.7, 1,
+)  # fmt: skip
+PLACE = ("T1", "measured", Column("gemm", "bf16"))
+
+
+def best(*groups):
+    return best_groups(("T1", group) for group in groups)
+
+
+def test_the_best_of_a_format_is_chosen_as_headlines_choose_it(tmp_path):
+    more = [result(m, share=0.99, contended=True) for m in (80, 4000)] + [result(4032, share=0.95, regime="cold/burst/device")]
+    write_store(tmp_path / "s.db", [*sweep(), *more])
+    browser = Browser.open(str(tmp_path / "s.db"))
+    (run,) = browser.entries()
+    chosen = best_groups(("T1", group) for group in browser.groups(run.run))
+    rows = [row for row in browser.results() if row.job == "gemm"]
+    expected = {headline.format: headline.best.result_id for headline in headlines(rows)}
+    assert {column.format: group.best for (_, _, column), group in chosen.items()} == expected
+    assert len(expected) == 7
+
+
+def test_sustained_trusted_and_computing_come_before_a_higher_share():
+    for worse in (
+        {"load": "burst"},
+        {"is_trusted": False},
+        {"bound": "memory"},
+        {"standing": 0.69},
+        {"outcome": "incorrect", "bound": None, "results": 99},
+    ):
+        other = GROUP._replace(**{"standing": 0.99, **worse}, best=2)
+        assert best(other, GROUP)[PLACE] == best(GROUP, other)[PLACE] == GROUP, worse
+
+
+def test_a_rate_that_passed_a_derived_peak_has_no_share_and_is_the_best():
+    passed = GROUP._replace(has_share=False, standing=2e-16, best=2)
+    assert best(GROUP, passed)[PLACE] == passed
+
+
+def test_where_nothing_was_timed_the_most_common_ending_stands():
+    untimed = GROUP._replace(bound=None, standing=0.0)
+    endings = [untimed._replace(outcome=name, results=n) for name, n in (("timeout", 1), ("unsupported", 4))]
+    assert best(*endings)[PLACE].outcome == "unsupported"
+
+
+def test_kinds_of_evidence_and_devices_stand_apart_and_calibrations_nowhere():
+    groups = [GROUP, GROUP._replace(evidence="simulated"), GROUP._replace(job="calibration")]
+    found = best_groups([*(("T1", group) for group in groups), ("T2", GROUP)])
+    assert list(found) == [PLACE, ("T1", "simulated", PLACE[2]), ("T2", "measured", PLACE[2])]
+
+
+def test_labels_come_from_semantics_whatever_a_file_holds_there():
+    assert label_of(GROUP._replace(format="fp8_e4m3", semantics='{"scaling":"row"}')) == "fp8_e4m3 row"
+    for text in ("[1]", "{", "NaN", "null", "[" * 100_000):
+        assert label_of(GROUP._replace(semantics=text)) == "bf16"
+
+
+def test_jobs_stand_as_their_pages_do_and_others_follow():
+    columns = [Column("zeta", "a"), Column("decode", "int8"), Column("gemm", "fp16"), Column("gemm", "bf16")]
+    assert in_order(columns) == [Column("gemm", "bf16"), Column("gemm", "fp16"), Column("decode", "int8"), Column("zeta", "a")]
+
+
+def test_a_cell_says_the_share_or_else_the_rate_or_that_there_is_none():
+    rows = {
+        (0, 0): result(share=0.713),
+        (0, 1): result(fractions=NO_FRACTIONS, flop_s=6.66e14),
+        (0, 2): result(fractions=NO_FRACTIONS, flops=0, flop_s=0.0, bytes_s=2.5e11, bound="link"),
+        (0, 3): failed("unsupported", "no unit"),
+    }
+    heat = standings_map(["T1"], [Column("gemm", name) for name in "abcd"], rows, SHARES["of spec"])
+    assert [cell.text for cell in heat.cells.values()] == ["71.3", "666 T", "250 G", FAILED]
+    assert [cell.level for cell in heat.cells.values()] == [0.713, None, None, None]
+    assert "the rate" in heat.note
+    assert standings_map(["T1"], [Column("gemm", "a")], {(0, 0): rows[0, 0]}, SHARES["of spec"]).note == ""
