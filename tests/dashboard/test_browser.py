@@ -12,11 +12,13 @@ import pytest
 
 from dashboard import stores
 from suite.commands.dashboard import command
+from suite.store.writer import Store
 from tests.dashboard.conftest import OLD_UID, attention, collective, decode, measured, other_device
 from tests.dashboard.test_hostile import EVIL, evil_store
 from tests.report.browsing import NARROW, WIDE, chromium, looking, points_drawn, until
 from tests.report.builders import UID, result, run_info, sweep
 from tests.report.stores import write_store
+from tests.store.material import case, planned, record, run_start
 
 pytestmark = pytest.mark.browser
 PROJECT = Path(stores.__file__).parent.parent
@@ -153,14 +155,15 @@ def test_figures_and_tables_are_downloaded(browser, address, tmp_path):
         assert unexpected(complaints) == []
 
 
-def test_results_appear_while_a_page_is_open(browser, address, folder):
-    with looking(browser) as (page, complaints):
-        page.goto(f"{address}/?device={OLD_UID}")
-        page.wait_for_selector("text=1 device, 2 results in 1 run", timeout=30_000)
-        rows = [result(m) for m in (1, 2, 3)]
-        write_store(folder / "growing.db", rows, devices=(other_device(),), info=run_info(experiment="just now"))
-        page.wait_for_selector("text=1 device, 6 results in 2 runs", timeout=60_000)
-        assert unexpected(complaints) == []
+def test_results_appear_while_a_sweep_runs(browser, address, folder):
+    with Store.open(str(folder / "growing.db")) as store, store.start_run(run_start(other_device())) as run:
+        run.record(record(planned(case(0))))
+        with looking(browser) as (page, complaints):
+            page.goto(f"{address}/?device={OLD_UID}")
+            page.wait_for_selector("text=1 device, 3 results in 2 runs", timeout=30_000)
+            run.record(record(planned(case(1))))
+            page.wait_for_selector("text=1 device, 4 results in 2 runs", timeout=30_000)
+            assert unexpected(complaints) == []
 
 
 def test_a_store_made_to_do_harm_runs_nothing_and_asks_nobody(browser, address):
@@ -191,7 +194,7 @@ def test_every_page_fits_every_screen_and_logs_no_error(browser, address, width,
         assert unexpected(complaints) == []
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("width", [pytest.param(WIDE, marks=pytest.mark.thorough), NARROW])
 def test_a_card_shows_its_whole_value_be_it_a_share_or_a_rate(browser, address, width):
     with looking(browser, width=width) as (page, _):
         page.goto(f"{address}/?{ME}&job=gemm")
