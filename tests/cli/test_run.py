@@ -272,7 +272,8 @@ def test_a_reader_who_leaves_a_printed_configuration_is_no_error(flags: str, tmp
 def test_a_run_waits_for_a_held_device_when_it_is_asked_to(tmp_path: Path) -> None:
     leaving = tmp_path / "leaving"
     with start(tmp_path, "run", *FAKE, *leaves_slowly(leaving)) as first:
-        wait_for(leaving)  # it holds the device until its worker has left
+        wait_for(leaving)  # it holds the device until its worker has left, and stopped for as long as it is
+        first.send_signal(signal.SIGSTOP)
         try:
             refused = roofbench(tmp_path, "run", *FAKE, "store.url=other.db")
             with start(tmp_path, "run", *FAKE, "wait_s=60", "store.url=other.db") as second:
