@@ -17,7 +17,7 @@ from suite.rows import ResultRow
 USUAL = ("cold", "sustained", "device")
 DOUBT, OTHER_EVIDENCE, FAILED = "?", "°", "✗"
 _CELL_PX, _CELL_WIDTH_PX, _HEAD_PX = 30, 62, 30
-_LEAST_CELLS = 4  # across: a single one should not be a bar
+_LEAST_CELLS = 5  # across: a single one should not be a bar
 _CHARACTER_PX, _LINE_PX = 6.6, 16
 _LABEL_CHARACTERS = 34
 _DARK_BELOW = 0.55  # of the scale: text on it is light

@@ -94,6 +94,6 @@ def test_names_are_text_and_end():
 
 def test_a_figure_is_as_wide_as_its_cells_and_a_single_one_is_no_bar():
     one, many = (HeatMap(["a"], ["x"] * count, {}, ("", "", "")) for count in (1, 20))
-    assert width_px(many) - width_px(one) == 16 * 62
-    assert heat_figure(one).layout.xaxis.domain == (0, 0.25)
+    assert width_px(many) - width_px(one) == 15 * 62
+    assert heat_figure(one).layout.xaxis.domain == (0, 0.2)
     assert heat_figure(many).layout.xaxis.domain == (0, 1)
