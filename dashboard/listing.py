@@ -13,7 +13,7 @@ from suite.report.words import counted
 from suite.rows import ResultRow
 from suite.store.scopes import ORDERS
 
-PAGE_ROWS = 300
+PAGE_ROWS = 200
 MOST_ORDERED = 20_000  # results that are put in order by a value: all of them are looked at
 MOST_DOWNLOADED = 100_000
 NEWEST = "newest first"
