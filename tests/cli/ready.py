@@ -52,7 +52,9 @@ class Server:
         finally:
             for _, writing in pipes:
                 os.close(writing)
-        pid = int(self._socket.recv(20))
+        answer = self._socket.recv(20)
+        assert answer, "the process that forks has ended; standard error says why"
+        pid = int(answer)
         try:
             out, err = _read_to_the_end([reading for reading, _ in pipes], limit_s)
         except TimeoutError:
@@ -88,9 +90,8 @@ def _read_to_the_end(descriptors: Sequence[int], limit_s: float) -> list[str]:
 
 def serve(descriptor: int) -> None:
     """Fork for each request: its process id is sent at once, its exit status when it has ended."""
-    with contextlib.suppress(ImportError):
-        for module in MODULES:
-            __import__(module)
+    for module in MODULES:
+        __import__(module)
     from suite.hardware.catalogue import all_specs
 
     all_specs()
