@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from backends.torch.target import Target
 from suite.case import Workload
 from suite.errors import nearest
 
@@ -24,3 +25,18 @@ def scales_reason(workload: Workload, scalings: tuple[str, ...]) -> str | None:
         return None
     offered = f"; choose from: {', '.join(scalings)}" if scalings else ": its numbers have no scales"
     return f"{workload.format} has no scaling {scaling!r}{offered}"
+
+
+def format_reason(implementation: str, taken: Iterable[str], given: str) -> str | None:
+    """Of a format that an implementation does not take."""
+    names = tuple(taken)
+    return None if given in names else f"implementation {implementation} takes {', '.join(names)}, not {given}"
+
+
+def no_own_kernels(implementation: str, target: Target) -> str | None:
+    """Why none of roofbench's own kernels (``backends.triton``) runs on a device; ``None`` where one may."""
+    if target.kind != "cuda":
+        return f"implementation {implementation} runs on GPUs; the device here is a {target.kind.upper()}"
+    from backends.triton.works import why_not
+
+    return why_not() or None

@@ -1,19 +1,17 @@
-"""A kernel some of whose launches return their results in buffers of a library's own."""
+"""A kernel by a library or roofbench's own kernels whose results have rows of very different size."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 
 from backends.torch import check
 from backends.torch.data import Operand
-from backends.torch.kernel import Formula, InputSet, TorchKernel
+from backends.torch.handing_over import HandingKernel
+from backends.torch.kernel import Formula, InputSet
 from backends.torch.precision import Precision
 from backends.torch.way import Made
-from suite.backend import Observed, Probe, Reference
-
-Results = Sequence[torch.Tensor]
+from suite.backend import Probe, Reference
 
 
 class Looked(Formula, Protocol):
@@ -40,12 +38,8 @@ class Buffers(Protocol):
 B = TypeVar("B", bound=Buffers)
 
 
-class ReturningKernel(TorchKernel, Generic[B]):
-    """Where ``made`` says so, launches return a tensor for each of a set's ``results``.
-
-    Such results go into the outputs only when they are looked at, and in a captured graph behind the launches that are timed
-    (``hand_over``): copying them is not what is measured.
-    """
+class ReturningKernel(HandingKernel, Generic[B]):
+    """Where ``made`` says so, launches return a tensor for each of a set's ``results``; its renewals run after each refill."""
 
     def __init__(
         self,
@@ -58,27 +52,15 @@ class ReturningKernel(TorchKernel, Generic[B]):
     ) -> None:
         self._looked = formula
         self.buffers, self._renewals = tuple(buffers), tuple(made.renewals)
-        self.hands_over = made.returns
-        self._returned: dict[int, Results] = {}
-        launches: Sequence[Callable[[], Any]] = made.launches
-        if made.returns:
-            launches = [partial(self._keep, index, launch) for index, launch in enumerate(made.launches)]
-        pairs = zip(buffers, launches, strict=True)
+        pairs = zip(buffers, made.launches, strict=True)
         input_sets = [InputSet(each.operands, each.output, launch) for each, launch in pairs]
-        super().__init__(input_sets, formula, distribution, execution, Precision(), description)
+        results = [each.results for each in buffers]
+        super().__init__(input_sets, results, made.returns, formula, distribution, execution, Precision(), description)
 
     def refill(self, seed: int) -> None:
         super().refill(seed)
         for renew in self._renewals:
             renew()
-
-    def poison(self) -> None:
-        self._returned.clear()
-        super().poison()
-
-    def observe(self, probe: Probe) -> Observed:
-        self.hand_over([probe.set_index])
-        return super().observe(probe)
 
     def reference(self, probe: Probe) -> Reference:
         """With the norms of rows: those of few keys, first of a causal mask or of a short sequence, are many times as large."""
@@ -88,21 +70,6 @@ class ReturningKernel(TorchKernel, Generic[B]):
         projection, norms = self._looked.look(each.operands, signs)
         return Reference(tiles, check.to_numpy(projection), check.to_numpy(norms))
 
-    def hand_over(self, sets: Collection[int]) -> None:
-        """Copy what the latest launches of these sets returned into their outputs, and forget it."""
-        for index in sets:
-            returned = self._returned.pop(index, ())
-            for result, given in zip(self.buffers[index].results, returned, strict=bool(returned)):
-                result.copy_(given)
-
-    def describe(self) -> Mapping[str, Any]:
-        of_results = {"results": "in the library's own buffers"} if self.hands_over else {}
-        return {**super().describe(), **of_results}
-
     def close(self) -> None:
         super().close()
         self.buffers, self._renewals = (), ()
-        self._returned.clear()
-
-    def _keep(self, index: int, launch: Callable[[], Results]) -> None:
-        self._returned[index] = launch()

@@ -52,7 +52,7 @@ def slice_products(mantissa_bits: int) -> int:
 # it is planned; how many it took is read back.
 EMULATIONS = {"bf16x9": Emulation("fp32", "bf16", 9), "int8": Emulation("fp64", "int8", slice_products(FP64_BITS))}
 # In the description of a kernel: the bits that it kept; the unit that multiplied, where it is not the format's; the bytes that
-# it writes within a launch and reads again, or all that it is known to move, where they are more than each operand once.
+# it writes within a launch and reads again, and all else that it is known to move, where that is more than each operand once.
 RETAINED_BITS, EXECUTED_PIPE = "retained_mantissa_bits", "executed_pipe"
 PASSING_BYTES, TRAFFIC_BYTES = "passing_bytes", "traffic_bytes"
 
@@ -92,9 +92,9 @@ def as_executed(work: Work, description: Mapping[str, Any]) -> Work:
 def traffic_bytes(compulsory_bytes: int, description: Mapping[str, Any]) -> int | None:
     """What a kernel says that it moves; ``None`` where that is not more than each operand once."""
     passing, moved = description.get(PASSING_BYTES), description.get(TRAFFIC_BYTES)
-    if type(passing) is int:
-        moved = compulsory_bytes + 2 * passing
-    return moved if type(moved) is int and moved > compulsory_bytes else None
+    least = moved if type(moved) is int and moved > compulsory_bytes else compulsory_bytes
+    found = least + 2 * passing if type(passing) is int else least
+    return found if found > compulsory_bytes else None
 
 
 def _padded(size: int, multiple: int) -> int:

@@ -1,6 +1,7 @@
 """Roofbench's own kernels (``backends.triton.attention``) on the buffers of every other implementation."""
 
 from backends.torch.attention.way import Task
+from backends.torch.refusals import format_reason, no_own_kernels
 from backends.torch.target import Target
 from backends.torch.way import Made
 from suite.case import Workload
@@ -11,15 +12,9 @@ TAKEN = ("bf16", "fp16", "fp8_e4m3")
 
 def refuses(name: str, workload: Workload, target: Target) -> str | None:
     """Devices and sizes that they are not made for."""
-    if target.kind != "cuda":
-        return f"implementation {name} runs on GPUs; the device here is a {target.kind.upper()}"
-    if workload.format not in TAKEN:
-        return f"implementation {name} takes {', '.join(TAKEN)}, not {workload.format}"
-    from backends.triton.works import why_not
-
-    why = why_not()
-    if why:
-        return why
+    told = no_own_kernels(name, target) or format_reason(name, TAKEN, workload.format)
+    if told:
+        return told
     from backends.triton.attention import port
     from backends.triton.gemm.device import of_torch
 

@@ -1,6 +1,7 @@
 """Roofbench's own kernels (``backends.triton.decode``) on the buffers of every other implementation."""
 
 from backends.torch.decode.way import Task
+from backends.torch.refusals import no_own_kernels
 from backends.torch.target import Target
 from backends.torch.way import Made
 from suite.case import Workload
@@ -10,13 +11,9 @@ NAMES = ("triton", "triton_tuned")
 
 def refuses(name: str, workload: Workload, target: Target) -> str | None:
     """Devices and sizes that they are not made for."""
-    if target.kind != "cuda":
-        return f"implementation {name} runs on GPUs; the device here is a {target.kind.upper()}"
-    from backends.triton.works import why_not
-
-    why = why_not()
-    if why:
-        return why
+    told = no_own_kernels(name, target)
+    if told:
+        return told
     from backends.triton.decode import port
     from backends.triton.gemm.device import of_torch
 

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import torch
-
 from backends.seeds import mixed_seed
 from backends.torch import check
 from backends.torch.decode_step.cache import newest, put_newest
@@ -12,16 +10,14 @@ from backends.torch.decode_step.operands import StepBuffers
 from backends.torch.decode_step.reference import stages
 from backends.torch.decode_step.staged import StagedKernel
 from backends.torch.decode_step.stages import Stage
+from backends.torch.handing_over import Returned
 from backends.torch.precision import Precision, enforce
 from backends.torch.way import Made
 from suite.backend import Observed, Probe
 
 
 class StepKernel(StagedKernel):
-    """``made`` has a launch for each input set; where it returns, that is what attention left in each layer.
-
-    Such results go into their buffers only when they are looked at, and in a captured graph behind the launches that are timed.
-    """
+    """``made`` has a launch for each input set; where it returns, that is what attention left in each layer (``Returned``)."""
 
     def __init__(
         self,
@@ -36,13 +32,14 @@ class StepKernel(StagedKernel):
         super().__init__(len(buffers), set_bytes, execution, distribution, description)
         self.buffers, self.hands_over = tuple(buffers), made.returns
         self._launches, self._tolerances, self._precision = tuple(made.launches), tolerances, Precision()
-        self._returned: dict[int, Sequence[torch.Tensor]] = {}
+        self._returned = Returned([[layer.attended for layer in each.layers] for each in buffers])
 
     def enqueue(self, set_index: int) -> None:
         enforce(self._precision)
-        returned = self._launches[set_index]()
         if self.hands_over:
-            self._returned[set_index] = returned
+            self._returned.keep(set_index, self._launches[set_index])
+        else:
+            self._launches[set_index]()
 
     def refill(self, seed: int) -> None:
         fill(self.buffers, self.distribution, seed)
@@ -63,11 +60,8 @@ class StepKernel(StagedKernel):
         return super().observe(probe)
 
     def hand_over(self, sets: Collection[int]) -> None:
-        """Copy what the latest launches of these sets returned where it belongs, and forget it."""
-        for index in sets:
-            returned = self._returned.pop(index, ())
-            for layer, given in zip(self.buffers[index].layers, returned, strict=bool(returned)):
-                layer.attended.copy_(given)
+        """See ``Returned``."""
+        self._returned.hand_over(sets)
 
     def stages(self, set_index: int) -> Sequence[Stage]:
         return stages(self.buffers[set_index], self._tolerances)
@@ -82,7 +76,7 @@ class StepKernel(StagedKernel):
     def close(self) -> None:
         super().close()
         self.buffers, self._launches = (), ()
-        self._returned.clear()
+        self._returned = Returned(())
 
 
 def fill(buffers: Sequence[StepBuffers], distribution: str, seed: int) -> None:

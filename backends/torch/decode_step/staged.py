@@ -1,5 +1,6 @@
 """Kernels whose results are stages: what the parts of the decode_step job have in common."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,7 +8,7 @@ from backends.torch.decode_step.stages import Stage, observed, output_shape, ref
 from suite.backend import Observed, Probe, Reference
 
 
-class StagedKernel:
+class StagedKernel(ABC):
     """The contract ``suite.backend.Kernel`` but for launches and data, which whoever derives from it has.
 
     ``reference`` remembers what the inputs are, before anything is launched; ``observe`` tells whether they still are.
@@ -28,25 +29,25 @@ class StagedKernel:
     def output_shape(self) -> tuple[int, int]:
         return output_shape(self.stages(0))
 
+    @abstractmethod
     def enqueue(self, set_index: int) -> None:
         """Launch one set."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refill(self, seed: int) -> None:
         """Fresh data, told to ``refilled``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def poison(self) -> None:
         """Overwrite what launches write."""
-        raise NotImplementedError
 
+    @abstractmethod
     def stages(self, set_index: int) -> Sequence[Stage]:
         """What one set's latest launch left, in the order in which it came about."""
-        raise NotImplementedError
 
+    @abstractmethod
     def inputs(self, set_index: int) -> int:
         """A number that tells one set's inputs from others: see ``changes.fingerprint``."""
-        raise NotImplementedError
 
     def refilled(self, seed: int) -> None:
         """Inputs are others now."""

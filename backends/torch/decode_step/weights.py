@@ -19,6 +19,8 @@ from backends.torch.decode_step.changes import fingerprint
 from backends.torch.decode_step.staged import StagedKernel
 from backends.torch.decode_step.stages import Exact, Stage
 from backends.torch.kernel import InputSet, TorchKernel
+from backends.torch.precision import enforce
+from backends.torch.refusals import no_own_kernels
 from backends.torch.target import Target
 from suite.case import Case
 from suite.jobs.decode_step import Product, Sizes, sizes_of
@@ -28,6 +30,7 @@ from suite.jobs.decode_step.work import weights_bytes
 from suite.jobs.emulation import EXECUTED_PIPE, PASSING_BYTES
 
 BLOCK_NUMBERS = 1 << 23  # of weights that are converted to float64 at a time
+SHARED = ("operand_dtype", "b_dtype", "emulation", EXECUTED_PIPE)
 TOLD = ("call", "library", "configuration", "tiles", "kernel", "conversion", "chosen_by", "tuning_s", "tried", "compile_s")
 
 
@@ -41,6 +44,10 @@ class Streamed(NamedTuple):
         """Those of the kernel's input sets that are one of the step's."""
         return range(set_index * self.product.times, (set_index + 1) * self.product.times)
 
+    def launch_of(self, set_index: int, layer: int) -> Callable[[], Any]:
+        """What multiplies by the matrix of a layer."""
+        return self.kernel.input_sets[self.of_set(set_index)[layer]].launch
+
 
 class WeightsKernel(StagedKernel):
     """Launches go layer by layer; each product's result is a stage of its own."""
@@ -52,11 +59,15 @@ class WeightsKernel(StagedKernel):
         execution, set_bytes = "emulated" if emulated else "native", weights_bytes(case.workload)
         super().__init__(sets, set_bytes, execution, case.workload.distribution, facts)
         self.streamed, self._tolerances = tuple(streamed), tolerances
-        self._orders = [list(self._order(index)) for index in range(sets)]
+        # Of one format and without switches they all have the same, which is put in force once and not before each product.
+        self._precision = self.streamed[0].kernel.precision
+        assert all(each.kernel.precision == self._precision for each in self.streamed)
+        self._launches = [tuple(self._in_order(index)) for index in range(sets)]
 
     def enqueue(self, set_index: int) -> None:
-        for kernel, index in self._orders[set_index]:
-            kernel.enqueue(index)
+        enforce(self._precision)
+        for launch in self._launches[set_index]:
+            launch()
 
     def refill(self, seed: int) -> None:
         for number, each in enumerate(self.streamed):
@@ -97,14 +108,14 @@ class WeightsKernel(StagedKernel):
         super().close()
         for each in self.streamed:
             each.kernel.close()
-        self.streamed, self._orders = (), []
+        self.streamed, self._launches = (), []
 
-    def _order(self, set_index: int) -> Iterator[tuple[TorchKernel, int]]:
+    def _in_order(self, set_index: int) -> Iterator[Callable[[], Any]]:
         """Layer by layer, each product in its turn; then the vocabulary's."""
         *of_layers, vocabulary = self.streamed
         for layer in range(of_layers[0].product.times):
-            yield from ((each.kernel, each.of_set(set_index)[layer]) for each in of_layers)
-        yield vocabulary.kernel, vocabulary.of_set(set_index)[0]
+            yield from (each.launch_of(set_index, layer) for each in of_layers)
+        yield vocabulary.launch_of(set_index, 0)
 
 
 def _exact_of(each: InputSet) -> Exact:
@@ -125,7 +136,7 @@ def reason(case: Case, target: Target) -> str | None:
     """Why one of the products cannot run here; ``None`` when all can."""
     sizes = sizes_of(case.workload)
     if _is_ours(case):
-        told = own.not_here(case.implementation, target)
+        told = no_own_kernels(case.implementation, target)
         if told:
             return told
         from backends.triton.gemm.device import of_torch
@@ -168,9 +179,10 @@ def _making(case: Case, sizes: Sizes, target: Target, seed: int) -> Callable[[Pr
 
 
 def _joined(described: Mapping[str, Mapping[str, Any]], counts: Sequence[int]) -> dict[str, Any]:
-    """What the products say, together: emulation and pipe, which they share, what passes between their launches, rounding."""
+    """What the products say, together: emulation and pipe, those of any, what passes between their launches, rounding."""
     first = next(iter(described.values()))
-    shared = {name: first[name] for name in ("operand_dtype", "b_dtype", "emulation", EXECUTED_PIPE) if name in first}
+    found = {name: [each[name] for each in described.values() if name in each] for name in SHARED}
+    shared = {name: next(filter(None, said), said[0]) for name, said in found.items() if said}
     passing = sum(count * int(each.get(PASSING_BYTES, 0)) for count, each in zip(counts, described.values(), strict=True))
     errors = [float(each["quantisation_error"]) for each in described.values() if "quantisation_error" in each]
     return {

@@ -11,7 +11,7 @@ import shutil
 import sysconfig
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,10 +24,10 @@ import torch
 from backends.torch.data import Operand
 from backends.torch.gemm.epilogue import ACTIVATIONS, fuses, told_of
 from backends.torch.gemm.sizes import Sizes, a_view, b_view
-from backends.torch.kernel import InputSet, TorchKernel
+from backends.torch.handing_over import HandingKernel
+from backends.torch.kernel import InputSet
 from backends.torch.precision import NotInForce, Precision, enforce
 from backends.torch.target import Target
-from suite.backend import Observed, Probe
 from suite.jobs.gemm import IMPLEMENTATIONS
 from suite.jobs.gemm.epilogue import Epilogue
 
@@ -102,42 +102,11 @@ def no_cpp_compiler() -> str | None:
     return None
 
 
-class CompiledKernel(TorchKernel):
-    """A product as torch's compiler has it, which returns a new matrix.
-
-    Results go into the outputs only when they are looked at, and in a captured graph behind the launches that are timed: it is
-    not measured how they are copied.  Until then they take the memory of one more output for each set.
-    """
-
-    hands_over = True
+class CompiledKernel(HandingKernel):
+    """A product as torch's compiler has it, which returns a new matrix."""
 
     def __init__(self, input_sets: Sequence[InputSet], *arguments: Any) -> None:
-        self._returned: dict[int, torch.Tensor] = {}
-        kept = [each._replace(launch=partial(self._keep, index, each.launch)) for index, each in enumerate(input_sets)]
-        super().__init__(kept, *arguments)
-
-    def poison(self) -> None:
-        self._returned.clear()
-        super().poison()
-
-    def observe(self, probe: Probe) -> Observed:
-        self.hand_over([probe.set_index])
-        return super().observe(probe)
-
-    def hand_over(self, sets: Collection[int]) -> None:
-        """Copy what the latest launches of these sets returned into their outputs, and forget it."""
-        for index in sets:
-            returned = self._returned.pop(index, None)
-            if returned is not None:
-                self.input_sets[index].output.copy_(returned)
-
-    def close(self) -> None:
-        super().close()
-        self._returned.clear()
-
-    def _keep(self, index: int, launch: Callable[[], torch.Tensor]) -> None:
-        self._returned.pop(index, None)  # its memory is free for the next
-        self._returned[index] = launch()
+        super().__init__(input_sets, [(each.output,) for each in input_sets], True, *arguments)
 
 
 def bind(function: Compiled, layout: str, operands: Sequence[Operand]) -> Callable[[], torch.Tensor]:

@@ -13,7 +13,7 @@ from backends.torch.gemm.library import way_of
 from backends.torch.gemm.operands import misfit
 from backends.torch.gemm.sizes import LAYOUTS, Sizes
 from backends.torch.precision import SWITCHES
-from backends.torch.refusals import unknown
+from backends.torch.refusals import first, format_reason, no_own_kernels, unknown
 from backends.torch.target import FORMATS, Target
 from suite.case import Case, Workload
 from suite.jobs.emulation import EMULATIONS
@@ -27,17 +27,16 @@ from suite.jobs.gemm.formats import NONE, variant_of
 def reason(case: Case, target: Target) -> str | None:
     """Why this case cannot run on ``target``; ``None`` when it can."""
     workload, switches = case.workload, dict(case.switches)
-    for told in (
+    no_such_name = first(
         _unknown("implementation", case.implementation, IMPLEMENTATIONS),
         _unknown("format", workload.format, FORMATS),
         _unknown("distribution", workload.distribution, DISTRIBUTIONS),
         _unknown("layout", Sizes.of(workload).layout, LAYOUTS),
         *(_unknown("switch", name, SWITCHES) for name in switches),
-    ):
-        if told is not None:
-            return told
+    )
     return (
-        target.missing.get(workload.format)
+        no_such_name
+        or target.missing.get(workload.format)
         or _semantics_reason(workload)
         or _epilogue_reason(case)
         or misfit(workload, target)
@@ -141,15 +140,9 @@ def _triton_reason(case: Case, target: Target) -> str | None:
     if name != NO_EPILOGUE:
         return f"implementation {case.implementation} has no epilogue {name}; library and compiled have, or take none"
     taken = IMPLEMENTATIONS[case.implementation]
-    if case.workload.format not in taken:
-        return f"implementation {case.implementation} takes {', '.join(taken)}, not {case.workload.format}"
-    if target.kind != "cuda":
-        return f"implementation {case.implementation} runs on GPUs; the device here is a {target.kind.upper()}"
-    from backends.triton.works import why_not
-
-    why = why_not()
-    if why:
-        return why
+    told = format_reason(case.implementation, taken, case.workload.format) or no_own_kernels(case.implementation, target)
+    if told:
+        return told
     from backends.triton import ladder
     from backends.triton.gemm.device import of_torch
 

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from backends.torch.gemm.compiled import CompiledKernel
-from backends.torch.kernel import TorchKernel
+from backends.torch.handing_over import HandingKernel
 
 
-class GroupedKernel(TorchKernel):
+class GroupedKernel(HandingKernel):
     """``moved_bytes`` are what a launch has to move: the B of groups without rows is in the buffers, and nothing touches it."""
 
     def __init__(self, moved_bytes: int, *arguments: Any) -> None:
@@ -16,7 +15,3 @@ class GroupedKernel(TorchKernel):
     @property
     def set_bytes(self) -> int:
         return self._moved_bytes
-
-
-class ReturningKernel(GroupedKernel, CompiledKernel):
-    """One whose launches return a new matrix, kept until it is looked at."""

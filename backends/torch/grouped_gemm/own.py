@@ -1,6 +1,7 @@
 """Roofbench's own kernels (``backends.triton.grouped``) on the buffers of every other implementation."""
 
 from backends.torch.grouped_gemm.way import Task
+from backends.torch.refusals import format_reason, no_own_kernels
 from backends.torch.target import Target
 from backends.torch.way import Made
 from suite.case import Workload
@@ -10,15 +11,9 @@ FORMATS = {"triton": ("bf16", "fp16", "fp8_e4m3"), "triton_tuned": ("bf16", "fp1
 
 def refuses(name: str, workload: Workload, target: Target) -> str | None:
     """Formats, devices and sizes that they are not made for."""
-    if workload.format not in FORMATS[name]:
-        return f"implementation {name} takes {', '.join(FORMATS[name])}, not {workload.format}"
-    if target.kind != "cuda":
-        return f"implementation {name} runs on GPUs; the device here is a {target.kind.upper()}"
-    from backends.triton.works import why_not
-
-    why = why_not()
-    if why:
-        return why
+    told = format_reason(name, FORMATS[name], workload.format) or no_own_kernels(name, target)
+    if told:
+        return told
     from backends.triton.gemm.device import of_torch
     from backends.triton.grouped import port
 

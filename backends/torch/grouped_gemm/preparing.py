@@ -9,7 +9,7 @@ import torch
 from backends.distributions import BLIND_SPOTS
 from backends.torch.gemm.operands import QuantisedOperand
 from backends.torch.grouped_gemm.error import quantisation_error
-from backends.torch.grouped_gemm.kernel import GroupedKernel, ReturningKernel
+from backends.torch.grouped_gemm.kernel import GroupedKernel
 from backends.torch.grouped_gemm.operands import Buffers, allocated
 from backends.torch.grouped_gemm.product import GroupedProduct
 from backends.torch.grouped_gemm.way import Task
@@ -40,9 +40,9 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> GroupedKernel:
         **made.facts,
     }
     input_sets = [InputSet(each.operands, each.output, launch) for each, launch in zip(buffers, made.launches, strict=True)]
-    kind = ReturningKernel if made.returns else GroupedKernel
-    formula, distribution = GroupedProduct(sizes), workload.distribution
-    kernel = kind(bytes_of(workload).total, input_sets, formula, distribution, execution, precision, described)
+    of_kernel = (GroupedProduct(sizes), workload.distribution, execution, precision, described)
+    results = [(each.output,) for each in buffers]
+    kernel = GroupedKernel(bytes_of(workload).total, input_sets, results, made.returns, *of_kernel)
     kernel.of_inputs = partial(_of_inputs, kernel, workload)
     kernel.refill(seed)
     kernel.poison()

@@ -7,7 +7,6 @@ from importlib.metadata import version
 from typing import Any
 
 import torch
-from triton.errors import TritonError
 
 from backends.seeds import mixed_seed
 from backends.torch.attention.operands import Buffers, ScaledOperand
@@ -20,14 +19,14 @@ from backends.triton.attention.problem import Mask, Problem
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.comparison import Comparison
 from backends.triton.gemm.device import Device
+from backends.triton.gemm.fitting import first_fitting, refuse_spills
 from backends.triton.gemm.launch import Load, load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.port import emulation
 from backends.triton.gemm.trials import SETS_AT_MOST
-from backends.triton.gemm.tuning import Refused, search
+from backends.triton.gemm.tuning import search
 from suite.case import Workload
 from suite.jobs.attention import sizes_of
-from suite.reason import one_line
 
 LONGEST = 1 << 30  # positions within a head are 32-bit, and the last tile passes the edge
 MOST_PROGRAMS = 2**31 - 1
@@ -90,26 +89,15 @@ class Maker:
         began_s = time.perf_counter()
         ready = [[self._loaded(call) for call in self._calls(config, each)] for each in arguments]
         facts = merged([dict(each.facts) for each in ready[0]])
-        if facts["spilled_words"]:
-            raise Refused(f"{config.label} spills {facts['spilled_words']} words of each thread's registers")
+        refuse_spills(config.label, facts)
         compile_s = time.perf_counter() - began_s
         told = {**facts, "tiles": config.label, "compile_s": compile_s, "compiler_cache": COMPILER_CACHE}
         return Made(tuple(in_order([each.launch for each in launches]) for launches in ready), told)
 
     def first(self, choices: Sequence[Choice]) -> Made:
-        """By the first configuration that fits the device and spills nothing."""
-        passed_over: dict[str, str] = {}
-        for config in choices:
-            try:
-                made = self.make(config, self.arguments)
-            except (TritonError, RuntimeError, Refused) as error:  # nothing was launched
-                passed_over[config.label] = one_line((str(error).strip() or type(error).__name__).splitlines()[-1])
-                continue
-            self.best = config
-            more = {"passed_over": passed_over} if passed_over else {}
-            return made.knowing({"chosen_by": "the first of a table that fits", **more})
-        told = "; ".join(f"{label}: {why}" for label, why in passed_over.items())
-        raise NotImplementedError(f"no configuration of this kernel fits this device: {told}")
+        """See ``first_fitting``."""
+        self.best, made = first_fitting(choices, lambda config: self.make(config, self.arguments))
+        return made
 
 
 def in_order(launches: Sequence[Callable[[], Any]]) -> Callable[[], Any]:

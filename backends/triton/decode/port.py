@@ -6,7 +6,6 @@ from importlib.metadata import version
 from typing import Any
 
 import torch
-from triton.errors import TritonError
 
 from backends.seeds import mixed_seed
 from backends.torch.decode.operands import Buffers
@@ -19,15 +18,15 @@ from backends.triton.decode.problem import Problem
 from backends.triton.decode.problem import reason as problem_reason
 from backends.triton.gemm.comparison import Comparison
 from backends.triton.gemm.device import Device
+from backends.triton.gemm.fitting import first_fitting, refuse_spills
 from backends.triton.gemm.instructions import foreign
 from backends.triton.gemm.launch import Load, load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.trials import SETS_AT_MOST
-from backends.triton.gemm.tuning import Refused, search
+from backends.triton.gemm.tuning import search
 from suite.case import Workload
 from suite.jobs.decode import activation_of, scaling_of, sizes_of
 from suite.jobs.emulation import EXECUTED_PIPE, PASSING_BYTES
-from suite.reason import one_line
 
 BUDGET_S = 60.0
 EIGHT_BITS_AS = "fp16"  # what the kernels convert queries and cache to, which holds every number of 8 bits
@@ -99,8 +98,7 @@ class Maker:
         ready = [self._loaded(call) for call in calls]
         compile_s = time.perf_counter() - began_s
         facts = ready[0].facts
-        if facts["spilled_words"]:
-            raise Refused(f"{config.label} spills {facts['spilled_words']} words of each thread's registers")
+        refuse_spills(config.label, facts)
         told = {
             **facts,
             "configuration": config.label,
@@ -112,20 +110,8 @@ class Maker:
         return Made(tuple(each.launch for each in ready), told)
 
     def first(self, choices: Sequence[Config]) -> tuple[Config, Made]:
-        """The first configuration that fits the device and spills nothing, made ready."""
-        passed_over: dict[str, str] = {}
-        for config in choices:
-            try:
-                made = self.make(config)
-            except torch.OutOfMemoryError:  # of the workspace: no smaller tile would help the case that has no room
-                raise
-            except (TritonError, RuntimeError, Refused) as error:  # nothing was launched
-                passed_over[config.label] = one_line((str(error).strip() or type(error).__name__).splitlines()[-1])
-                continue
-            more = {"passed_over": passed_over} if passed_over else {}
-            return config, made.knowing({"chosen_by": "the first of a table that fits", **more})
-        told = "; ".join(f"{label}: {why}" for label, why in passed_over.items())
-        raise NotImplementedError(f"no configuration of this kernel fits this device: {told}")
+        """See ``first_fitting``."""
+        return first_fitting(choices, self.make)
 
     def plan(self, config: Config) -> Plan:
         """By the lengths alone, so that new data needs no other."""

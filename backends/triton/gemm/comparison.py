@@ -7,10 +7,10 @@ import torch
 from triton.errors import TritonError
 
 from backends.torch import check
+from backends.triton.gemm.fitting import told_by
 from backends.triton.gemm.made import Made
 from backends.triton.gemm.trials import Trial
 from backends.triton.gemm.tuning import Refused
-from suite.reason import one_line
 
 # Sums in another order differ by less than rounding; a tile or a block of K that is missing moves a result by more.
 SAME_RESULT = 0.02
@@ -31,7 +31,7 @@ class Comparison:
         try:
             made = self._make(config)
         except (TritonError, RuntimeError) as error:  # nothing was launched
-            raise Refused(one_line((str(error).strip() or type(error).__name__).splitlines()[-1])) from error
+            raise Refused(told_by(error)) from error
         self._compare(made)
         return Trial(made.launches, self._cuda)
 

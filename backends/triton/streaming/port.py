@@ -5,19 +5,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from triton.errors import TritonError
 
 from backends.triton.gemm.comparison import Comparison
 from backends.triton.gemm.device import Device
+from backends.triton.gemm.fitting import first_fitting, refuse_spills
 from backends.triton.gemm.instructions import foreign
 from backends.triton.gemm.launch import Load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.trials import SETS_AT_MOST
-from backends.triton.gemm.tuning import Refused, search
+from backends.triton.gemm.tuning import search
 from backends.triton.streaming.call import Operands, Workspace, streamed_call, workspace_sizes
 from backends.triton.streaming.config import MULTIPLIER, Config, candidates
 from backends.triton.streaming.problem import Problem
-from suite.reason import one_line
 
 BUDGET_S = 30.0  # for the configurations of one product
 EXACT_IN = "fp32 multiply-adds in registers, which hold these numbers exactly"
@@ -49,8 +48,7 @@ class Maker:
         ready = [self._loaded(call) for call in calls]
         compile_s = time.perf_counter() - began_s
         facts = ready[0].facts
-        if facts["spilled_words"]:
-            raise Refused(f"{config.label} spills {facts['spilled_words']} words of each thread's registers")
+        refuse_spills(config.label, facts)
         told: Mapping[str, Any] = {
             **facts,
             "configuration": config.label,
@@ -62,23 +60,8 @@ class Maker:
         return Made(tuple(each.launch for each in ready), told)
 
     def first(self) -> tuple[Config, Made]:
-        """The first configuration that fits the device and spills nothing, made ready.
-
-        Raises ``NotImplementedError`` where none does.
-        """
-        passed_over: dict[str, str] = {}
-        for config in self.choices:
-            try:
-                made = self.make(config)
-            except torch.OutOfMemoryError:  # no smaller tile would help the case that has no room
-                raise
-            except (TritonError, RuntimeError, Refused) as error:  # nothing was launched
-                passed_over[config.label] = one_line((str(error).strip() or type(error).__name__).splitlines()[-1])
-                continue
-            more = {"passed_over": passed_over} if passed_over else {}
-            return config, made.knowing({"chosen_by": "the first of a table that fits", **more})
-        told = "; ".join(f"{label}: {why}" for label, why in passed_over.items())
-        raise NotImplementedError(f"no configuration of this kernel fits this device: {told}")
+        """See ``first_fitting``."""
+        return first_fitting(self.choices, self.make)
 
     def tuned(self, cuda: Any) -> tuple[Config, Made]:
         """The fastest of the choices, each held against the first one's result on the numbers that stand in the operands."""
@@ -100,6 +83,5 @@ def passing_bytes(problem: Problem, config: Config, device: Device) -> int:
 
 def emulation(facts: Mapping[str, Any], format_name: str) -> str:
     """What is multiplied where that is neither the format nor exact; empty where it is."""
-
     others = foreign(facts.get("instructions", []), format_name) if format_name != "fp32" else []
     return f"operands converted, then multiplied by {', '.join(others)}" if others else ""

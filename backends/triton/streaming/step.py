@@ -19,6 +19,7 @@ from backends.torch.way import Made as MadeReady
 from backends.triton.decode import port as decode_port
 from backends.triton.gemm.comparison import Comparison
 from backends.triton.gemm.device import Device
+from backends.triton.gemm.fitting import told_by
 from backends.triton.gemm.launch import Load, load
 from backends.triton.gemm.made import Made, tuning_facts
 from backends.triton.gemm.trials import Trial
@@ -30,7 +31,6 @@ from backends.triton.streaming.port import BUDGET_S, Maker, emulation, passing_b
 from suite.jobs.decode.cache import NUMBER_BYTES
 from suite.jobs.decode_step.work import activation_bytes
 from suite.jobs.emulation import PASSING_BYTES
-from suite.reason import one_line
 
 Launch = Callable[[], Any]
 
@@ -124,7 +124,7 @@ class Step:
             except RuntimeError as error:  # a driver that does not capture such launches
                 if not order.dependent:
                     raise
-                raise Refused(one_line(str(error).strip().splitlines()[-1])) from error
+                raise Refused(told_by(error)) from error
 
         found = search(orders, trial, BUDGET_S)
         return self.make(found.best).knowing({"order_tried": tuning_facts(found)})

@@ -7,6 +7,7 @@ from typing import Any
 
 from suite.case import Case, Items, Regime, Workload, items
 from suite.errors import UsageError, nearest
+from suite.jobs.axes import check_counts, check_names
 from suite.jobs.decode.cache import Bytes, cache_bytes, compulsory_bytes, flops, separate_bytes, spare_bytes
 from suite.jobs.decode.formats import ACTIVATIONS, FORMATS, activation_of, scaling_of, semantics_of
 from suite.jobs.decode.lengths import DISTRIBUTIONS as LENGTHS
@@ -97,9 +98,9 @@ class DecodeJob:
     def check(self, settings: DecodeSettings) -> None:
         """Refuse names that are not known, axes that are empty, and sizes that do not fit each other."""
         for axis, valid in NAMED.items():
-            _check_names(axis, getattr(settings, axis), valid)
+            check_names("decode", axis, getattr(settings, axis), valid, SINGULAR.get(axis, ""))
         for axis, allowed in COUNTED.items():
-            _check_counts(axis, getattr(settings, axis), allowed)
+            check_counts("decode", axis, getattr(settings, axis), allowed)
         _check_choices("scaling", settings.scaling, [each for fmt in FORMATS.values() for each in fmt.scalings])
         _check_choices(
             "activation", settings.activation, [each for fmt in FORMATS.values() for each in fmt.activations[1:]] + ["bf16"]
@@ -213,23 +214,6 @@ def _activations(settings: DecodeSettings, name: str) -> list[dict[str, Any]]:
 def _asked(given: Any) -> list[Any]:
     """A setting of one value or several, as a list."""
     return list(given) if isinstance(given, list | tuple) else [given]
-
-
-def _check_names(axis: str, given: list[str], valid: tuple[str, ...]) -> None:
-    for each in given:
-        if each not in valid:
-            singular = SINGULAR.get(axis, axis[:-1].replace("_", " "))
-            raise UsageError(f"unknown {singular} '{each}' in jobs.decode.{axis}{nearest(str(each), valid)}")
-    if not given:
-        raise UsageError(f"jobs.decode.{axis} is empty; name at least one of {', '.join(valid)}")
-
-
-def _check_counts(axis: str, given: list[int], allowed: range) -> None:
-    if not given:
-        raise UsageError(f"jobs.decode.{axis} is empty; name for instance [{max(allowed[0], min(16, allowed[-1]))}]")
-    for each in given:
-        if each not in allowed:
-            raise UsageError(f"jobs.decode.{axis} has {each}; it goes from {allowed[0]} to {allowed[-1]}")
 
 
 def _check_choices(name: str, given: Any, valid: list[str]) -> None:

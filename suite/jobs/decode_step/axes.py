@@ -1,10 +1,10 @@
 """The axes of the decode_step job: which parts a format has, which sizes are asked for, and what no step here has."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
 from typing import Any, Protocol
 
-from suite.errors import UsageError, nearest
+from suite.errors import UsageError
 from suite.jobs.decode.sizes import LARGEST_LENGTH, LARGEST_PAGE, Heads, parse_heads
 from suite.jobs.decode_step.formats import FORMATS
 from suite.jobs.decode_step.models import decoder
@@ -80,22 +80,3 @@ def heads_of(text: str) -> Heads:
 def asked(given: Any) -> list[Any]:
     """A setting of one value or several, as a list."""
     return list(given) if isinstance(given, list | tuple) else [given]
-
-
-def check_names(axis: str, given: Sequence[str], valid: tuple[str, ...]) -> None:
-    """Raise ``UsageError`` for a name that is not valid, and for an axis without any."""
-    for each in given:
-        if each not in valid:
-            raise UsageError(f"unknown {axis[:-1]} '{each}' in jobs.decode_step.{axis}{nearest(str(each), valid)}")
-    if not given:
-        raise UsageError(f"jobs.decode_step.{axis} is empty; name at least one of {', '.join(valid)}")
-
-
-def check_counts(axis: str, given: Sequence[Any], allowed: range) -> None:
-    """Raise ``UsageError`` for a number that is not allowed, and for an axis without any; ``None`` stands for a model's own."""
-    if not given:
-        raise UsageError(f"jobs.decode_step.{axis} is empty; name for instance [{max(allowed[0], min(16, allowed[-1]))}]")
-    for each in given:
-        if each is not None and each not in allowed:
-            of = f" in steps of {allowed.step}" if allowed.step > 1 else ""
-            raise UsageError(f"jobs.decode_step.{axis} has {each}; it goes from {allowed[0]} to {allowed[-1]}{of}")

@@ -7,13 +7,12 @@ from typing import Any
 
 from suite.case import Case, Items, Regime, Workload
 from suite.errors import UsageError
+from suite.jobs.axes import check_counts, check_names
 from suite.jobs.decode.cache import NUMBER_BYTES
 from suite.jobs.decode_step.axes import (
     COUNTED,
     SIZED,
     asked,
-    check_counts,
-    check_names,
     heads_of,
     parts_of,
     sizes_asked,
@@ -91,12 +90,13 @@ class DecodeStepJob:
     def check(self, settings: DecodeStepSettings) -> None:
         """Refuse names that are not known, axes that are empty, and sizes that no step here has."""
         for axis, valid in {**NAMED, "formats": self.formats}.items():
-            check_names(axis, getattr(settings, axis), valid)
+            check_names(self.name, axis, getattr(settings, axis), valid)
         for axis, allowed in COUNTED.items():
-            check_counts(axis, getattr(settings, axis), allowed)
+            check_counts(self.name, axis, getattr(settings, axis), allowed)
         for axis, (_, allowed) in SIZED.items():
-            if getattr(settings, axis) is not None:
-                check_counts(axis, asked(getattr(settings, axis)), allowed)
+            # None stands for the model's own, which is none of the setting's.
+            given = [allowed[0] if each is None else each for each in asked(getattr(settings, axis))]
+            check_counts(self.name, axis, given, allowed)
         if not settings.models:
             raise UsageError("jobs.decode_step.models is empty; name for instance llama-3-8b, whose sizes may be replaced")
         if settings.heads is not None and not asked(settings.heads):

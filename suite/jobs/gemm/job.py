@@ -7,6 +7,7 @@ from typing import Any
 
 from suite.case import Case, Items, Regime, Workload, items
 from suite.errors import UsageError, nearest
+from suite.jobs.axes import check_names
 from suite.jobs.emulation import EMULATIONS, NATIVE, workspace_bytes
 from suite.jobs.gemm.epilogue import EPILOGUES, NONE, OFFERED, epilogue_of, named, unknown
 from suite.jobs.gemm.formats import (
@@ -112,11 +113,7 @@ class GemmJob:
             "distributions": DISTRIBUTIONS,
         }
         for axis, valid in axes.items():
-            for given in getattr(settings, axis):
-                if given not in valid:
-                    raise UsageError(f"unknown {axis[:-1]} '{given}' in jobs.gemm.{axis}{nearest(str(given), valid)}")
-            if not getattr(settings, axis):
-                raise UsageError(f"jobs.gemm.{axis} is empty; name at least one of {', '.join(valid)}")
+            check_names(self.name, axis, getattr(settings, axis), valid)
         _check_epilogues(settings)
         _check_scaling(settings)
         check_switches(settings)

@@ -7,6 +7,7 @@ from typing import Any
 
 from suite.case import Case, Items, Regime, Workload, items
 from suite.errors import UsageError, nearest
+from suite.jobs.axes import check_counts, check_names
 from suite.jobs.gemm.formats import FORMATS as LADDER
 from suite.jobs.gemm.job import DISTRIBUTIONS
 from suite.jobs.gemm.switches import asked, check_truth, written
@@ -89,9 +90,9 @@ class GroupedGemmJob:
     def check(self, settings: GroupedGemmSettings) -> None:
         """Refuse names that are not known, axes that are empty, and sizes that scales do not divide."""
         for axis, valid in NAMED.items():
-            _check_names(axis, getattr(settings, axis), valid)
-        _check_counts("tokens", settings.tokens, LARGEST_TOKENS)
-        _check_counts("alignments", settings.alignments, LARGEST_ALIGNMENT)
+            check_names(self.name, axis, getattr(settings, axis), valid)
+        check_counts(self.name, "tokens", settings.tokens, range(1, LARGEST_TOKENS + 1))
+        check_counts(self.name, "alignments", settings.alignments, range(1, LARGEST_ALIGNMENT + 1))
         _check_switches(settings)
         if bool(settings.groups) != bool(settings.shapes):
             given, missing = ("groups", "shapes") if settings.groups else ("shapes", "groups")
@@ -178,22 +179,6 @@ def _sizes(settings: GroupedGemmSettings) -> Iterator[Sizes]:
 
 def _semantics(settings: GroupedGemmSettings, name: str) -> list[Items]:
     return list(dict.fromkeys(semantics(name, scaling) for scaling in asked(settings, "scaling")))
-
-
-def _check_names(axis: str, given: list[str], valid: tuple[str, ...]) -> None:
-    for each in given:
-        if each not in valid:
-            raise UsageError(f"unknown {axis[:-1]} '{each}' in jobs.grouped_gemm.{axis}{nearest(str(each), valid)}")
-    if not given:
-        raise UsageError(f"jobs.grouped_gemm.{axis} is empty; name at least one of {', '.join(valid)}")
-
-
-def _check_counts(axis: str, given: list[int], most: int) -> None:
-    if not given:
-        raise UsageError(f"jobs.grouped_gemm.{axis} is empty; name for instance [1]")
-    for each in given:
-        if not 1 <= each <= most:
-            raise UsageError(f"jobs.grouped_gemm.{axis} has {each}; it goes from 1 to {most}")
 
 
 def _check_switches(settings: GroupedGemmSettings) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import weakref
 from typing import Any
 
 import pytest
@@ -10,13 +11,15 @@ import torch
 from backends.torch import jobs
 from backends.torch.decode_step.cache import newest
 from backends.torch.decode_step.drawing import EMBEDDED_SIZE, LARGEST_STREAM, added_share
-from backends.torch.decode_step.kernel import fill
+from backends.torch.decode_step.kernel import StepKernel, fill
 from backends.torch.decode_step.operands import StepBuffers, allocate
 from backends.torch.decode_step.stages import COLUMNS
+from backends.torch.way import Made
 from suite.case import Case, items
 from suite.jobs.decode.cache import NUMBER_BYTES
 from suite.jobs.decode_step import DISTRIBUTIONS, sizes_of
 from suite.jobs.decode_step.job import SCRATCH_BYTES
+from suite.jobs.decode_step.tolerance import stage_tolerances
 from suite.jobs.decode_step.work import activation_bytes, step_bytes
 from tests.backends.cases import any_cpu
 from tests.backends.decode_step.cases import JOB, fresh_verdict, prepared, prepared_step, step_case
@@ -147,6 +150,26 @@ def test_attention_stays_in_the_librarys_buffers_until_it_is_looked_at() -> None
     assert not layer.attended.isfinite().any()
     kernel.hand_over([0])
     assert layer.attended.isfinite().all()
+
+
+def test_what_a_step_returned_is_gone_before_the_next_of_its_set() -> None:
+    """Two would be held at once, and room is planned for one."""
+    case = step_case(layers=1)
+    each, alive = buffers_of(case, paged=False), []
+
+    def launch() -> list[torch.Tensor]:
+        assert not [one for one in alive if one() is not None]
+        returned = torch.ones_like(each.layers[0].attended)
+        alive.append(weakref.ref(returned))
+        return [returned]
+
+    parts = stage_tolerances(case.workload), 1, "native", "normal", {}
+    kernel = StepKernel([each], Made([launch], {}, returns=True), *parts)
+    kernel.enqueue(0)
+    kernel.enqueue(0)
+    kernel.hand_over([0])
+    assert len(alive) == 2
+    assert each.layers[0].attended.eq(1).all()
 
 
 def test_a_poisoned_step_that_is_not_launched_is_found_unwritten() -> None:

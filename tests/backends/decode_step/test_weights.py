@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 
-from backends.torch import jobs
-from backends.torch.decode_step.weights import WeightsKernel
+from backends.torch import jobs, precision
+from backends.torch.decode_step.weights import WeightsKernel, _joined
 from suite.case import Case
 from suite.jobs.decode_step import FORMATS, sizes_of
+from suite.jobs.decode_step.tolerance import stage_tolerances
 from suite.jobs.gemm import GemmJob
 from tests.backends.cases import any_cpu
 from tests.backends.decode_step.cases import JOB, fresh_verdict, prepared, step_case
@@ -46,11 +48,15 @@ def test_what_passes_within_the_products_is_counted_for_each_of_them() -> None:
 
 
 def test_launches_go_layer_by_layer_and_the_vocabulary_comes_last() -> None:
-    kernel = prepared(weights_case(), sets=2)
+    case = weights_case()
+    made = prepared(case, sets=2)
     launched: list[tuple[str, int]] = []
-    for each in kernel.streamed:
-        each.kernel.enqueue = lambda index, name=each.product.name: launched.append((name, index))
-    kernel.enqueue(1)
+    for each in made.streamed:
+        each.kernel.input_sets = tuple(
+            one._replace(launch=partial(launched.append, (each.product.name, index)))
+            for index, one in enumerate(each.kernel.input_sets)
+        )
+    WeightsKernel(made.streamed, 2, stage_tolerances(case.workload), case, {}).enqueue(1)
     of_layer = ["qkv", "o", "gate_up", "down"]
     assert launched == [(name, index) for index in (2, 3) for name in of_layer] + [("lm_head", 1)]
 
@@ -145,6 +151,29 @@ def test_tolerances_are_the_products_own() -> None:
     kernel, gemm = prepared(case), GemmJob()
     assert JOB.tolerance(case.workload, ()) == max(gemm.tolerance(each, ()) for each in _products(case))
     assert min(stage.counts for stage in kernel.stages(0)) == 1.0
+
+
+def test_switches_are_put_in_force_once_and_not_between_the_products(
+    kernel: WeightsKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each product's are of an object of its own, and setting them takes longer than most launches."""
+    applied: list[precision.Precision] = []
+    monkeypatch.setattr(precision, "_apply", applied.append)
+    monkeypatch.setattr(precision, "_in_force", None)
+    kernel.enqueue(0)
+    kernel.enqueue(0)
+    assert len(applied) == 1
+    precision.enforce(precision.Precision())  # a turn of another case
+    kernel.enqueue(0)
+    assert len(applied) == 3
+
+
+def test_what_one_product_is_emulated_by_is_said_of_all() -> None:
+    """As its execution is."""
+    plain = {"precision": {}, "emulation": "", "operand_dtype": "bfloat16"}
+    told = _joined({"qkv": plain, "o": {**plain, "emulation": "converted", "executed_pipe": "fp16"}}, [1, 1])
+    assert (told["emulation"], told["executed_pipe"], told["operand_dtype"]) == ("converted", "fp16", "bfloat16")
+    assert _joined({"qkv": plain, "o": plain}, [1, 1])["emulation"] == ""
 
 
 def _products(case: Case) -> list[Any]:

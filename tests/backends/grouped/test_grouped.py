@@ -132,6 +132,18 @@ def test_what_is_converted_says_so_with_what_passes_through_memory() -> None:
     assert native.describe()["executed_pipe"] == "bf16"
 
 
+def test_rows_that_fill_up_are_moved_too_where_numbers_are_converted() -> None:
+    """The library's traffic is that of all stored rows, beside what passes from the conversion to the products."""
+    sizes = SIZES._replace(alignment=16)
+    case = grouped_case("loop", "fp8_e4m3", sizes)
+    described = prepared(case).describe()
+    stored = sizes.height * (128 + 4) + 5 * 128 * (128 + 4) + 6 * 4 + sizes.height * 128 * 2
+    passing = 2 * (sizes.height + 5 * 128) * 128
+    assert sizes.height > 40
+    assert (described["traffic_bytes"], described["passing_bytes"]) == (stored, passing)
+    assert as_executed(JOB.work(case.workload), described).traffic_bytes == stored + 2 * passing
+
+
 def test_only_what_is_rounded_has_a_quantisation_error_and_8_bits_have_more() -> None:
     kernels = {name: prepared(grouped_case("loop", name, SIZES)) for name in ("fp32", "fp16", "fp8_e4m3")}
     errors = {name: kernel.describe().get("quantisation_error") for name, kernel in kernels.items()}
