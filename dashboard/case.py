@@ -15,7 +15,7 @@ from dashboard.text import plain
 from suite.errors import UsageError
 from suite.outcome import Evidence
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
-from suite.report.hover import explained
+from suite.report.hover import explained, known_by
 from suite.report.panels import device_of
 from suite.report.sheets import sheet_of
 from suite.report.timeline import timeline
@@ -42,10 +42,9 @@ def choose_case(source: str, row: ResultRow | None) -> None:
             put(PARAMETER, [name])
 
 
-def clicked_row(rows: Iterable[ResultRow], result_id: Any) -> ResultRow | None:
-    """The row of a point's customdata."""
-    number = result_id[-1] if isinstance(result_id, list) and result_id else result_id
-    return next((row for row in rows if row.result_id == number), None)
+def clicked_row(rows: Iterable[ResultRow], customdata: Any) -> ResultRow | None:
+    """The row of a point's customdata: a result's id in a figure of one store, what ``known_by`` says in one of several."""
+    return next((row for row in rows if customdata in (row.result_id, known_by(row))), None)
 
 
 def case_section(selection: Selection) -> None:

@@ -1,9 +1,9 @@
-"""Result rows as files: CSV for spreadsheets, Parquet for programs."""
+"""Result rows and other lines as files: CSV for spreadsheets, Parquet for programs."""
 
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,8 +32,17 @@ def flat(row: ResultRow) -> dict[str, Any]:
 
 
 def as_csv(rows: Iterable[ResultRow]) -> bytes:
-    """One line a row; a text that a spreadsheet would run as a formula begins with an apostrophe."""
-    lines = [flat(row) for row in rows]
+    """One line a row; see ``lines_as_csv``."""
+    return lines_as_csv([flat(row) for row in rows])
+
+
+def as_parquet(rows: Iterable[ResultRow]) -> bytes:
+    """One row each; columns that nothing fills keep their place."""
+    return lines_as_parquet([flat(row) for row in rows])
+
+
+def lines_as_csv(lines: Sequence[Mapping[str, Any]]) -> bytes:
+    """Lines of the same names; a text that a spreadsheet would run as a formula begins with an apostrophe."""
     out = io.StringIO()
     writer = csv.DictWriter(out, list(lines[0]) if lines else ["result_id"])
     writer.writeheader()
@@ -41,15 +50,14 @@ def as_csv(rows: Iterable[ResultRow]) -> bytes:
     return out.getvalue().encode("utf-8", "replace")
 
 
-def as_parquet(rows: Iterable[ResultRow]) -> bytes:
-    """One row each; columns that nothing fills keep their place."""
-    lines = [flat(row) for row in rows]
+def lines_as_parquet(lines: Sequence[Mapping[str, Any]]) -> bytes:
+    """Lines of the same names."""
     out = io.BytesIO()
     pq.write_table(_table(lines), out)
     return out.getvalue()
 
 
-def _table(lines: Sequence[dict[str, Any]]) -> pa.Table:
+def _table(lines: Sequence[Mapping[str, Any]]) -> pa.Table:
     names = list(lines[0]) if lines else ["result_id"]
     return pa.table({name: [_unicode(line[name]) for line in lines] for name in names})
 

@@ -12,7 +12,7 @@ from dashboard.text import plain
 from suite.report.ladder import ABOUT, BASELINE, Ladder, Rung, ladders
 from suite.report.ladder_figure import ladder_figure
 from suite.report.palette import Theme
-from suite.report.words import tera_rates
+from suite.report.words import giga_per_joule, tera_rates
 from suite.rows import ResultRow
 
 OVER = f"Over {BASELINE}"
@@ -74,8 +74,8 @@ def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
 
 def _units(ladder: Ladder) -> tuple[str, str]:
     """Headings of rates and of operations per joule: of integers alone they are no FLOP."""
-    rate = tera_rates(rung.row.format for rung in ladder.rungs)
-    return rate, rate.replace("T", "G").replace("/s", "/J")
+    formats = [rung.row.format for rung in ladder.rungs]
+    return tera_rates(formats), giga_per_joule(formats)
 
 
 def _error(kind: str) -> str:

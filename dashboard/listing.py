@@ -1,12 +1,13 @@
 """All results that pass, page by page: never more of them are read than a page shows, or one run holds."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import streamlit as st
 
 from dashboard.address import choose_one, given, is_turned, put
 from dashboard.downloads import as_csv, as_parquet
+from dashboard.frames import download_buttons
 from dashboard.results import results_table
 from dashboard.selection import Selection
 from suite.report.words import counted
@@ -123,17 +124,4 @@ def _page_number(total: int) -> int:
 
 def _downloads(selection: Selection, total: int, key: str) -> None:
     said = f"The first {MOST_DOWNLOADED:,} of them" if total > MOST_DOWNLOADED else "All of them"
-    kinds: dict[str, tuple[Callable[..., bytes], str]] = {
-        "CSV": (as_csv, "text/csv"),
-        "Parquet": (as_parquet, "application/vnd.apache.parquet"),
-    }
-    with st.container(horizontal=True):
-        for name, (write, mime) in kinds.items():
-            file = f"roofbench.{name.lower()}"
-            st.download_button(
-                f"Download as {name}", _made(selection, write), file, mime, key=f"{key}-{name}", on_click="ignore", help=said
-            )
-
-
-def _made(selection: Selection, write: Callable[..., bytes]) -> Callable[[], Any]:
-    return lambda: write(all_rows(selection))
+    download_buttons(lambda: as_csv(all_rows(selection)), lambda: as_parquet(all_rows(selection)), "roofbench", key, said)

@@ -16,20 +16,21 @@ from suite.rows import DeviceRow, ResultRow
 
 def roofs_of(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> RoofSet:
     """Every kind of roof that belongs with ``rows`` of a device."""
-    shelf = selection.stores.shelves[device.store]
-    best, bandwidth = shelf.roofs_of(device.uid, evidence_of(rows))
+    shelf, kind = selection.stores.shelves[device.store], evidence_of(rows)
+    best, bandwidth = shelf.roofs_of(device.uid, kind)
     known = shelf.device(device.uid)
     spec = sheet_of(known)
     found = roof_set(rows, spec, bandwidth, {EmpiricalKey(*key): rate for key, rate in best.items()})
-    return RoofSet((*found.lines, *clocked_roofs(rows, Ceilings(known.info, spec))), found.notes)
+    own = [row for row in rows if row.evidence == kind]  # the clocks of others are no clocks of this device
+    return RoofSet((*found.lines, *clocked_roofs(own, Ceilings(known.info, spec))), found.notes)
 
 
-def bandwidths_of(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> tuple[float | None, float | None]:
-    """The memory bandwidth by the sheet, and the best that was measured."""
-    shelf = selection.stores.shelves[device.store]
-    _, measured = shelf.roofs_of(device.uid, evidence_of(rows))
+def bandwidths_of(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> dict[str, float]:
+    """The memory bandwidth by the sheet, ``spec``, and the best there is under the kind of evidence that ``rows`` are of."""
+    shelf, kind = selection.stores.shelves[device.store], evidence_of(rows)
     spec = sheet_of(shelf.device(device.uid))
-    return (spec.bandwidth_bytes_s if spec else None), measured
+    found = {"spec": spec.bandwidth_bytes_s if spec else None, kind.value: shelf.roofs_of(device.uid, kind)[1]}
+    return {name: value for name, value in found.items() if value}
 
 
 def sheet_line(device: DeviceRow) -> str:

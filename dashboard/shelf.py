@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeVar
 from dashboard.tame import tamed, tamed_device
 from suite.backend import Fact
 from suite.errors import StoreUnusable
-from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.rows import CalibrationHistory, DeviceRow, ResultDetail, ResultRow, RunInfo
 from suite.store.browsing import Browser
@@ -150,10 +149,6 @@ class Shelf:
         """Everything of one result; not kept, as it has raw samples."""
         found = self._browser.detail((run, case))
         return replace(found, row=tamed(found.row))
-
-    def measurement(self, result_id: int) -> Measurement:
-        """The raw measurement of one result."""
-        return self._browser.measurement(result_id)
 
     def info(self, run: str) -> RunInfo:
         """One run with its configuration."""

@@ -16,7 +16,6 @@ from suite.report.words import moment
 from suite.store.scopes import Group
 
 IMAGES = ("PNG", "SVG")
-OWN_JOB = "own job"  # what a page says that shows one job: it offers no choice of jobs
 
 
 class Filter(NamedTuple):
@@ -70,11 +69,10 @@ def select(stores: Stores, job: str, theme: Theme) -> Selection:
     )
 
 
-def image_format() -> str:
-    """Draw the choice of what the camera button of figures makes; ``png`` or ``svg``."""
+def image_format() -> None:
+    """Draw the choice of what the camera button of figures makes."""
     with st.sidebar:
-        said = "What the camera above a figure downloads"
-        return choose_one("Figures download as", "image", IMAGES, help=said).lower()
+        choose_one("Figures download as", "image", IMAGES, help="What the camera above a figure downloads")
 
 
 def run_labels(stores: Stores) -> dict[Run, str]:

@@ -13,6 +13,7 @@ from dashboard.narrow import Params, Property, asked_of, heads_of, narrowed, par
 from dashboard.selection import Asked, Selection
 from suite.report.lines import WHO, rest_of
 from suite.report.values import SHARES, VALUES, sized
+from suite.rows import ResultRow
 
 TITLE = "Attention"
 ORDER = 30
@@ -29,6 +30,12 @@ def tokens_of(params: Params) -> str:
     """Tokens of all sequences; empty where a file holds something else there."""
     batch, length = params.get("batch"), params.get("q_len")
     return str(batch * length) if isinstance(batch, int) and isinstance(length, int) else ""
+
+
+def new_of(row: ResultRow) -> str:
+    """How many queries a sequence has, where they are not as many as its keys: lines go over both together."""
+    queries = row.params.get("q_len")
+    return "" if queries == row.params.get("kv_len") else f"{queries} queries"
 
 
 PROPERTIES = (
@@ -55,7 +62,7 @@ def render(selection: Selection) -> None:
     draw_lines(
         selection,
         rows,
-        {**WHO, "size": lambda row: f"{size.title.lower()} {size.value(row.params)}", "rest": rest_of(*KNOWN)},
+        {**WHO, "size": lambda row: f"{size.title.lower()} {size.value(row.params)}", "new": new_of, "rest": rest_of(*KNOWN)},
         (LENGTH, value),
         "attention",
     )

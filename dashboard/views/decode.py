@@ -66,8 +66,7 @@ def _levels(selection: Selection, picked: dict[Device, Picked], value: Quantity)
         return []
     found: list[tuple[str, str, float, str]] = []
     for device, each in picked.items():
-        name = selection.names[device]
-        declared, measured = bandwidths_of(selection, device, each.rows)
-        found += [(name, f"spec {si(declared, 'B/s')}", declared, "solid")] if declared else []
-        found += [(name, f"measured {si(measured, 'B/s')}", measured, "dash")] if measured else []
+        for kind, bytes_s in bandwidths_of(selection, device, each.rows).items():
+            told = f"{kind} {si(bytes_s, 'B/s')}"
+            found.append((selection.names[device], told, bytes_s, "solid" if kind == "spec" else "dash"))
     return levels_of(found)

@@ -19,7 +19,7 @@ from dashboard.shelf import Device
 from dashboard.text import plain
 from suite.report.gemm_shapes import shape_map
 from suite.report.heat import heat_figure
-from suite.report.lines import Field, format_of, implementation_of
+from suite.report.lines import Field, evidence_of, format_of, implementation_of, regime_of
 from suite.report.values import VALUES
 from suite.rows import ResultRow
 
@@ -49,8 +49,8 @@ def render(selection: Selection) -> None:
 
 def _shapes(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> None:
     st.subheader("Shapes")
-    titles = {"fmt": "Format", "under": "Regime", "by": "Implementation"}
-    fields: dict[str, Field] = {"fmt": format_of, "under": lambda row: row.regime, "by": implementation_of}
+    titles = {"fmt": "Format", "under": "Regime", "kind": "Evidence", "by": "Implementation"}
+    fields: dict[str, Field] = {"fmt": format_of, "under": regime_of, "kind": evidence_of, "by": implementation_of}
     with st.container(horizontal=True):
         value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title)]
         for name, field in fields.items():
@@ -71,4 +71,4 @@ def _shapes(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> 
 
 def _usual(options: Sequence[str]) -> str:
     """What a person most likely asks for first."""
-    return next((name for name in ("bf16", "cold/sustained/device", "library") if name in options), options[0])
+    return next((name for name in ("bf16", "cold/sustained/device", "measured", "library") if name in options), options[0])

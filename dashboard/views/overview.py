@@ -22,7 +22,7 @@ from suite.report.headlines import headlines
 from suite.report.heat import heat_figure
 from suite.report.standings import Column, best_groups, best_rate, in_order, standings_map
 from suite.report.values import SHARES
-from suite.report.words import case_detail, counted, marks, moment, si
+from suite.report.words import case_detail, counted, giga_per_joule, marks, moment, si
 from suite.rows import ResultRow
 
 TITLE = "Overview"
@@ -120,20 +120,23 @@ def _device(selection: Selection, device: Device) -> None:
 
 def _table(selection: Selection, best: Best, lines: Sequence[Line]) -> None:
     st.subheader("Devices")
-    frame = pd.DataFrame([line for each in lines for line in _lines(selection, best, each)])
+    per_joule = giga_per_joule(row.format for row in best.values() if row.flops)
+    frame = pd.DataFrame([line for each in lines for line in _lines(selection, best, each, per_joule)])
     number = st.column_config.NumberColumn
     columns = {
         "Device": st.column_config.TextColumn(pinned=True),
         "Of spec": number(format="percent", help="Share of the roof by the spec sheet"),
         "At clock": number(format="percent", help="Share of the roof at the clock that the device counted"),
-        "GFLOP/J": number(format="%.4g", help="Useful operations per joule, where energy was read: measure.energy=true"),
+        per_joule: number(
+            format="%.4g", help="Useful operations per joule, in 10^9, where energy was read: measure.energy=true"
+        ),
         "W": number(format="%.0f", help="Mean power of sustained windows"),
         "Finished": st.column_config.TextColumn(help="How fresh it is: when the result was stored, UTC"),
     }
     frame_with_downloads(frame, "devices", "The best result of each device in each job and format", columns)
 
 
-def _lines(selection: Selection, best: Best, line: Line) -> list[dict[str, Any]]:
+def _lines(selection: Selection, best: Best, line: Line, per_joule: str) -> list[dict[str, Any]]:
     own = {column: row for (each, column), row in best.items() if each == line}
     return [
         {
@@ -143,7 +146,7 @@ def _lines(selection: Selection, best: Best, line: Line) -> list[dict[str, Any]]
             "Of spec": row.fractions.spec,
             "At clock": row.fractions.at_clock,
             "Rate": best_rate(row) if row.p50_s is not None else row.outcome.replace("_", " "),
-            "GFLOP/J": row.flops / row.energy_j / 1e9 if row.energy_j and row.flops else None,
+            per_joule: row.flops / row.energy_j / 1e9 if row.energy_j and row.flops else None,
             "W": row.power_w,
             "Clock": si(row.clock_hz, "Hz") if row.clock_hz else None,
             "Case": case_detail(row)[:120],

@@ -72,6 +72,5 @@ def _several(selection: Selection, picked: dict[Device, Picked], kinds: Sequence
     figure = overlay_figure(seats, selection.theme)
     alt = f"Rooflines of {', '.join(selection.names[device] for device in picked)}: rate against arithmetic intensity"
     clicked = show(figure, "rooflines", alt, "roofbench-rooflines", choosing=True)
-    if isinstance(clicked, list) and len(clicked) == 2 and clicked[0] in range(len(seats)):
-        choose_case("rooflines", clicked_row(seats[clicked[0]].rows, clicked))
+    choose_case("rooflines", clicked_row([row for seat in seats for row in seat.rows], clicked))
     say_what_is_left_out(selection, picked)

@@ -1,8 +1,8 @@
 """Axis ranges of the roofline: everything drawn stays inside, nothing above a roof is cut off."""
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from suite.report.roofs import Roof
 from suite.rows import ResultRow
@@ -30,6 +30,7 @@ class Span(NamedTuple):
         return [self.low, *inner, self.high]
 
 
+_LEVEL_PX, _CHARACTER_PX, _GAP_PX = 280, 7, 8  # the plot of a telephone, and what a tick's words take of it
 EMPTY = Span(0.1, 1e4)  # what is shown when there is neither a point nor a roof
 
 
@@ -53,3 +54,17 @@ def around(values: Iterable[float], below: float, above: float) -> Span:
     if not known:
         return EMPTY
     return Span(min(known) / below, max(known) * above)
+
+
+def powers_of_two(span: Span, words: Callable[[int], str]) -> dict[str, Any]:
+    """Ticks at powers of two under their words, as many as lie level beside one another on every screen.
+
+    Plotly would turn more of them, and they would cover what stands under the axis.
+    """
+    low, high = max(0, math.ceil(math.log2(span.low))), math.floor(math.log2(span.high))
+    for step in range(1, max(2, high + 1)):
+        values = [2**power for power in range(low, high + 1) if power % step == 0]
+        texts = [words(value) for value in values]
+        if len(texts) < 2 or len(texts) * (_CHARACTER_PX * max(map(len, texts)) + _GAP_PX) <= _LEVEL_PX:
+            break
+    return {"tickmode": "array", "tickvals": values, "ticktext": texts, "tickangle": 0, "minor": None}

@@ -14,11 +14,11 @@ from suite.collectives.bandwidth import busbw_bytes_s
 from suite.collectives.model.alpha_beta import Fit
 from suite.collectives.series import Point
 from suite.collectives.study import Crossover, Modelled, Study
-from suite.report.axes import Span, around
+from suite.report.axes import Span, around, powers_of_two
 from suite.report.collective_words import MODELLED, interval, modelled_label, setting_title, size
-from suite.report.figures import PLOT_PX, frame, legend_px, log_axis
+from suite.report.figures import PLOT_PX, frame, legend_above, legend_px, log_axis
 from suite.report.key import filled
-from suite.report.palette import EVIDENCE_STYLES, FORMAT_COLOURS, INKS, OTHER_EVIDENCE_STYLE, Ink, Theme
+from suite.report.palette import EVIDENCE_STYLES, FORMAT_COLOURS, INKS, OTHER_EVIDENCE_STYLE, Ink, Theme, faint
 from suite.report.words import duration, si
 
 COLOURS = tuple(FORMAT_COLOURS[name] for name in ("bf16", "fp8_e4m3", "fp32", "fp16", "fp8_e5m2", "int8", "tf32", "fp64"))
@@ -41,7 +41,7 @@ def curves_figure(study: Study, ranks: int, theme: Theme = "light") -> go.Figure
     rates, times = _spans(study, points)
     figure.update_layout(_layout(ink, drawn))
     figure.update_layout(
-        xaxis={**log_axis("Message (bytes)", sizes, ink, tickformat="~s"), **_size_ticks(sizes), "anchor": "y2"},
+        xaxis={**log_axis("Message (bytes)", sizes, ink, tickformat="~s"), **powers_of_two(sizes, size), "anchor": "y2"},
         yaxis={**log_axis("busbw (B/s)", rates, ink, tickformat="~s"), "domain": _UPPER},
         yaxis2={**log_axis("Time (s)", times, ink, tickformat="~s"), "domain": _LOWER},
     )
@@ -158,12 +158,16 @@ def _world_traces(model: Modelled, index: int, at: int) -> Iterator[go.Scatter]:
     yield _modelled(model, index, worlds, [model.fit.time_s(ranks, at) for ranks in worlds], "y")
     x = [each.ranks for each in beyond]
     colour = COLOURS[index % len(COLOURS)]
-    filled_in = f"rgba({', '.join(str(int(colour[k : k + 2], 16)) for k in (1, 3, 5))}, {_BAND_OPACITY})"
     group = escape(modelled_label(model.curve.way))
     same: dict[str, Any] = {"x": x, "mode": "lines", "line": {"width": 0}, "showlegend": False, "legendgroup": group}
     yield go.Scatter(**same, y=[each.high_s for each in beyond], hoverinfo="skip", meta="band")
     yield go.Scatter(
-        **same, y=[each.low_s for each in beyond], fill="tonexty", fillcolor=filled_in, hoverinfo="skip", meta="band"
+        **same,
+        y=[each.low_s for each in beyond],
+        fill="tonexty",
+        fillcolor=faint(colour, _BAND_OPACITY),
+        hoverinfo="skip",
+        meta="band",
     )
 
 
@@ -208,25 +212,13 @@ def _spans(study: Study, points: Sequence[Point]) -> tuple[Span, Span]:
     return rates, around((point.time_s for point in points), below=2.0, above=2.0)
 
 
-def _size_ticks(sizes: Span) -> dict[str, Any]:
-    """Sizes are powers of two; so are ticks, every third or fifth of them."""
-    low, high = math.ceil(math.log2(sizes.low)), math.floor(math.log2(sizes.high))
-    step = next(each for each in (1, 2, 3, 5, 10, 40) if (high - low) / each <= 7)
-    values = [2**power for power in range(low, high + 1) if power % step == 0]
-    return {"tickmode": "array", "tickvals": values, "ticktext": [size(value) for value in values], "minor": None}
-
-
 def _layout(ink: Ink, traces: Sequence[go.Scatter], grown: float = _GROWN) -> dict[str, Any]:
     names = {trace.name for trace in traces if trace.showlegend}
     above_px = legend_px(names)
     layout = frame(ink, _key(traces), above_px)
     more_px = round((grown - 1) * PLOT_PX)
     height = layout["height"] + more_px
-    legend = {
-        "xref": "container", "yref": "container", "x": 0, "y": 1 - (above_px - 6) / height, "yanchor": "bottom",
-        "orientation": "h", "tracegroupgap": 0, "bgcolor": "rgba(0,0,0,0)", "font": {"size": 12},
-    }  # fmt: skip
-    return {**layout, "height": height, "legend": legend}
+    return {**layout, "height": height, "legend": legend_above(above_px, height)}
 
 
 def _key(traces: Sequence[go.Scatter]) -> list[str]:

@@ -20,12 +20,10 @@ from suite.report.collective_words import (
     size,
     title_of,
 )
-from suite.report.palette import Theme
+from suite.report.palette import THEMES, Theme
 from suite.report.tables import scrolled
-from suite.report.tags import Html, join, tag
+from suite.report.tags import Html, figure_place, join, tag
 from suite.rows import ResultRow
-
-THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
 def collective_sections(rows: Sequence[ResultRow], label: str, index: int) -> Iterator[Html]:
@@ -61,19 +59,15 @@ def _place(index: int, number: int, ranks: int) -> str:
 def _study(study: Study, index: int, number: int) -> Iterator[Html]:
     for ranks in study.worlds:
         text = f"{title_of(study, ranks)}: busbw above, time of the slowest rank below, against message size, all logarithmic"
-        yield _figure(_place(index, number, ranks), f"{text}; {counted_points(study)} in all.")
+        yield figure_place(_place(index, number, ranks), f"{text}; {counted_points(study)} in all.")
     if worlds_figure(study) is not None:
         text = f"Time of {size(study.largest_bytes)} against ranks, both logarithmic: beyond the measured worlds {MODELLED}. "
-        yield _figure(_place(index, number, 0), text + band_note())
+        yield figure_place(_place(index, number, 0), text + band_note())
     yield _table(f"Fits to {setting_title(study.setting)}, {MODELLED}", FIT_TITLES, map(_fit, map(fit_row, study.models)))
     if study.crossovers:
         rows = ([tag("td", cell) for cell in crossover_row(each)] for each in study.crossovers)
         yield _table("Where ring and tree cross, measured and predicted", CROSSOVER_TITLES, rows)
     yield from (tag("p", line, class_="small") for line in beyond_words(study))
-
-
-def _figure(identity: str, text: str) -> Html:
-    return tag("figure", tag("div", class_="plot", id=identity, role="group", aria_label=text), tag("figcaption", text))
 
 
 def _fit(row: tuple[tuple[str, ...], str]) -> list[Html]:

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from suite.report.axes import Span, around
-from suite.report.figures import frame, legend_px, log_axis
+from suite.report.axes import Span, around, powers_of_two
+from suite.report.figures import frame, legend_above, legend_px, log_axis
 from suite.report.heat import label
-from suite.report.hover import hover_text
+from suite.report.hover import hover_text, known_by
 from suite.report.key import filled
-from suite.report.palette import INKS, REGIME_GLYPHS, Ink, Theme, symbol
+from suite.report.palette import INKS, REGIME_GLYPHS, Ink, Theme, faint, symbol
 from suite.report.words import doubtful
 from suite.rows import ResultRow
 
@@ -23,7 +23,10 @@ _LEAST_PX, _SHORT_PX = 30, 50  # above the plot: for the buttons, and for a lege
 
 
 class Quantity(NamedTuple):
-    """An axis: its title with its unit, the value of a row on it, and how its ticks are written."""
+    """An axis: its title with its unit, the value of a row on it, and how its ticks are written.
+
+    ``has_interval`` where it is the time or follows from that alone, whose interval is then its own.
+    """
 
     title: str
     value: Callable[[ResultRow], float | None]
@@ -31,6 +34,7 @@ class Quantity(NamedTuple):
     is_share: bool = False
     is_power_of_two: bool = False
     is_less_better: bool = False
+    has_interval: bool = True
 
 
 class Line(NamedTuple):
@@ -70,7 +74,7 @@ def curve_figure(
     """Every line against ``across``; ``None`` where no row has a place.
 
     A line connects what is of one regime and one kind of evidence, and what was not measured is hollow and dotted.  Points in
-    doubt are faded.  ``customdata`` of a point is the result's id.
+    doubt are faded.  ``customdata`` of a point is what ``known_by`` says.
     """
     ink = INKS[theme]
     traces = [trace for line in lines for trace in _traces(line, across, up, ink)]
@@ -80,7 +84,7 @@ def curve_figure(
     x = around((value for trace in traces for value in trace.x), below=1.25, above=1.25)
     heights = [value for trace in traces for value in trace.y]
     y = around([*heights, *(level.value for level in levels)], below=1.5, above=1.5)
-    parts = {part for line in lines for part in _parts(line.rows) if part.evidence}
+    parts = {part for line in lines for part in parts_of(line.rows) if part.evidence}
     rows = [row for line in lines for row in line.rows]
     named = {trace.name for trace in (*traces, *entries) if trace.showlegend}
     figure = go.Figure([*traces, *entries])
@@ -111,13 +115,8 @@ def _entry(name: str, line: dict[str, Any], group: str) -> go.Scatter:
     )
 
 
-def legend_above(needed_px: int, height_px: int) -> dict[str, Any]:
-    """A legend in the ``needed_px`` above the plot of a figure."""
-    place = {"xref": "container", "yref": "container", "x": 0, "y": 1 - (needed_px - 6) / height_px, "yanchor": "bottom"}
-    return {**place, "orientation": "h", "tracegroupgap": 0, "groupclick": "togglegroup", "bgcolor": "rgba(0,0,0,0)"}
-
-
-def _parts(rows: Iterable[ResultRow]) -> dict[Part, list[ResultRow]]:
+def parts_of(rows: Iterable[ResultRow]) -> dict[Part, list[ResultRow]]:
+    """What of some results looks the same."""
     found: dict[Part, list[ResultRow]] = {}
     for row in rows:
         found.setdefault(Part(row.cache, row.load, row.dispatch, row.evidence), []).append(row)
@@ -126,7 +125,7 @@ def _parts(rows: Iterable[ResultRow]) -> dict[Part, list[ResultRow]]:
 
 def _traces(line: Line, across: Quantity, up: Quantity, ink: Ink) -> Iterator[go.Scatter]:
     first = True
-    for part, rows in sorted(_parts(line.rows).items()):
+    for part, rows in sorted(parts_of(line.rows).items()):
         placed = sorted(
             ((x, y, row) for row in rows if (x := across.value(row)) and (y := up.value(row)) and math.isfinite(x * y)),
             key=lambda each: (each[0], each[2].result_id),
@@ -145,7 +144,7 @@ def _trace(
     return go.Scatter(
         x=x,
         y=y,
-        error_y=_intervals(rows, y, line.colour),
+        error_y=_intervals(rows, y, line.colour) if up.has_interval else None,
         mode="lines+markers" if len(set(x)) == len(x) else "markers",
         line={"color": line.colour, "width": _LINE_PX, "dash": line.dash if is_measured else "dot"},
         marker={
@@ -157,7 +156,7 @@ def _trace(
         },
         hovertext=[hover_text(row) for row in rows],
         hoverinfo="text",
-        customdata=[row.result_id for row in rows],
+        customdata=[known_by(row) for row in rows],
         name=name,
         legendgroup=name,
         showlegend=first and not line.member,
@@ -176,18 +175,13 @@ def _intervals(rows: Sequence[ResultRow], heights: Sequence[float], colour: str)
         least, most = (height / faster, height / slower) if is_time else (height * slower, height * faster)
         down.append(max(0.0, height - least))
         up.append(max(0.0, most - height))
-    pale = f"rgba({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))}, {_INTERVAL_OPACITY})"
+    pale = faint(colour, _INTERVAL_OPACITY)
     return {"type": "data", "symmetric": False, "arrayminus": down, "array": up, "width": 0, "thickness": 1, "color": pale}
 
 
 def _across(across: Quantity, span: Span, ink: Ink) -> dict[str, Any]:
     axis = log_axis(across.title, span, ink, across.ticks)
-    if not across.is_power_of_two:
-        return axis
-    low, high = math.ceil(math.log2(span.low)), math.floor(math.log2(span.high))
-    step = next(each for each in (1, 2, 4, 8, 64) if (high - low) / each <= 8)
-    values = [2**power for power in range(low, high + 1, step) if power >= 0]
-    return {**axis, "tickmode": "array", "tickvals": values, "ticktext": [f"{value:,}" for value in values], "minor": None}
+    return {**axis, **powers_of_two(span, lambda value: f"{value:,}")} if across.is_power_of_two else axis
 
 
 def _upright(up: Quantity, heights: Sequence[float], levels: Sequence[Level], span: Span, ink: Ink) -> dict[str, Any]:
@@ -206,11 +200,8 @@ def _layout(key: Sequence[str], named: Collection[str], ink: Ink) -> dict[str, A
     layout = frame(ink, key, max(_LEAST_PX, needed_px if is_above else 0))
     height = layout["height"] + (0 if is_above else needed_px)
     layout |= {"height": height, "margin": {**layout["margin"], "b": layout["margin"]["b"] + (0 if is_above else needed_px)}}
-    place = (
-        {"y": 1 - (needed_px - 6) / height, "yanchor": "bottom"} if is_above else {"y": needed_px / height, "yanchor": "top"}
-    )
-    legend = {"xref": "container", "yref": "container", "x": 0, **place, "orientation": "h", "tracegroupgap": 0}
-    legend |= {"groupclick": "togglegroup", "bgcolor": "rgba(0,0,0,0)"}
+    legend = legend_above(needed_px, height)
+    legend |= {} if is_above else {"y": needed_px / height, "yanchor": "top"}
     return {**layout, "showlegend": len(named) > 1, "legend": legend, "uirevision": "kept"}
 
 
@@ -227,7 +218,7 @@ def _key(parts: Iterable[Part], rows: Sequence[ResultRow], up: Quantity) -> Iter
     entries = [f"{REGIME_GLYPHS.get(regime, '⬢')} {'/'.join(regime)}" for regime in regimes]
     entries += [f"hollow, dotted: {kind}" for kind in sorted({part.evidence for part in found} - {"measured"})]
     entries += ["faded: in doubt, hover says why"] if any(map(doubtful, rows)) else []
-    entries += ["upright: 95 % interval"]
+    entries += ["upright: 95 % interval"] if up.has_interval else []
     yield from filled(entries)
     absent = sum(up.value(row) is None for row in rows)
     if absent:

@@ -61,7 +61,7 @@ def _layout(ink: Ink, intensities: Span, rates: Span, key: Sequence[str], above_
         **layout,
         "xaxis": log_axis("Arithmetic intensity (FLOP/byte)", intensities, ink, tickformat="~g"),
         "yaxis": log_axis("Rate (FLOP/s; integers: OP/s)", rates, ink, tickformat="~s"),
-        "legend": _legend(1 - (above_px - 6) / layout["height"]),
+        "legend": legend_above(above_px, layout["height"]),
     }
 
 
@@ -80,7 +80,9 @@ def frame(ink: Ink, key: Sequence[str], above_px: int) -> dict[str, Any]:
     }
 
 
-def _legend(bottom: float) -> dict[str, Any]:
+def legend_above(needed_px: int, height_px: int) -> dict[str, Any]:
+    """A legend in the ``needed_px`` above the plot of a figure."""
+    bottom = 1 - (needed_px - 6) / height_px
     place = {"xref": "container", "yref": "container", "x": 0, "y": bottom, "yanchor": "bottom", "orientation": "h"}
     return {**place, "tracegroupgap": 0, "groupclick": "togglegroup", "bgcolor": "rgba(0,0,0,0)", "font": {"size": 12}}
 

@@ -6,8 +6,7 @@ import plotly.graph_objects as go
 
 from suite.hardware.spec import HardwareSpec
 from suite.report.axes import around
-from suite.report.curves import legend_above
-from suite.report.figures import frame, legend_px, log_axis
+from suite.report.figures import frame, legend_above, legend_px, log_axis
 from suite.report.heat import label
 from suite.report.palette import DEVICE_COLOURS, INKS, Theme
 from suite.report.words import rate_unit, si

@@ -63,9 +63,10 @@ def _lines(spec: HardwareSpec) -> Iterator[SheetLine]:
     sizes |= {"registers per unit": caches.registers_per_unit_bytes, **caches.on_chip_bytes}
     yield from _several("caches", sizes, "binary")
     yield from (line for name in threads.__slots__ for line in _line("threads", _plain(name), getattr(threads, name), ""))
-    for part, rates in (("dense peaks", spec.peaks), ("other dense rates", spec.peak_variants)):
+    peaks = {"dense peaks": spec.peaks, "other dense rates": spec.peak_variants}
+    peaks["peaks with structured sparsity (no ceiling here)"] = spec.sparse_peaks
+    for part, rates in peaks.items():
         yield from (line for name, figure in rates.items() for line in _line(part, name, figure, rate_unit(name)))
-    yield from _several("peaks with structured sparsity (no ceiling here)", spec.sparse_peaks, "FLOP/s")
     yield from _link("interconnect", spec.interconnect)
     yield from _link("host link", spec.host_link)
     yield from _line("power", "TDP", spec.tdp_w, "W")

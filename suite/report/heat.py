@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from suite.report.figures import frame
-from suite.report.hover import hover_text
+from suite.report.hover import hover_text, known_by
 from suite.report.key import filled
 from suite.report.palette import INKS, REGIME_GLYPHS, SEQUENTIAL, Theme
 from suite.report.printable import clipped, printable
@@ -47,8 +47,8 @@ class HeatMap(NamedTuple):
 def heat_figure(heat: HeatMap, theme: Theme = "light") -> go.Figure:
     """Colour by value and the value in figures; the points that lie on the cells carry the case for hover and click.
 
-    ``customdata`` of each point is the result's id.  What is not measured, not in the usual regime or in doubt is marked in
-    the cell, and the key says with what.
+    ``customdata`` of each point is what ``known_by`` says.  What is not measured, not in the usual regime or in doubt is marked
+    in the cell, and the key says with what.
     """
     ink, shown = INKS[theme], sorted(heat.cells.items())
     marks = [_marks(cell.row) for _, cell in shown]
@@ -121,7 +121,7 @@ def _points(shown: Sequence[tuple[tuple[int, int], Cell]], marks: Sequence[str],
         marker={"symbol": "square", "size": 24, "color": "rgba(0,0,0,0)"},
         hovertext=[hover_text(cell.row) for _, cell in shown],
         hoverinfo="text",
-        customdata=[cell.row.result_id for _, cell in shown],
+        customdata=[known_by(cell.row) for _, cell in shown],
         cliponaxis=False,
         meta="cells",
     )

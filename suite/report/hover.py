@@ -30,6 +30,11 @@ def hover_text(row: ResultRow) -> str:
     return "<br>".join([f"<b>{title}</b>", *rest])
 
 
+def known_by(row: ResultRow) -> list[str | int]:
+    """What a point of several stores is known by, whose result ids may be the same: its run, case and slot."""
+    return [row.run, row.case_key, row.device_slot]
+
+
 def explained(mark: str) -> str:
     """A mark with what it means."""
     meaning = next((text for name, text in EXPLAINED.items() if mark.startswith(name)), "")

@@ -24,15 +24,14 @@ from suite.report.ladder import ABOUT, Ladder
 from suite.report.ladder_figure import drawn, ladder_figure
 from suite.report.lever_html import lever_figures, lever_sections
 from suite.report.method import METHOD, OUTCOMES
-from suite.report.palette import INKS, Theme, format_colour
+from suite.report.palette import INKS, THEMES, Theme, format_colour
 from suite.report.roofs import drawable
 from suite.report.tables import ladder_table, results_table, system_table
-from suite.report.tags import Html, join, script_json, tag
+from suite.report.tags import Html, figure_place, join, script_json, tag
 from suite.report.words import case_detail, counted, marks, moment, percent
 from suite.rows import ResultRow
 
 _NOWHERE = "form-action 'none'; base-uri 'none'"
-THEMES: tuple[Theme, ...] = ("light", "dark")
 DATA_ID = "roofbench-data"
 CASES_ID = "roofbench-cases"
 _SIMULATED = "Not all numbers in this report are measured: some are {kinds}. They are drawn differently and make no headline."
@@ -180,7 +179,7 @@ def _ladder_plot(ladder: Ladder, identity: str) -> Iterator[Html]:
         f"Speed against quantisation error, both logarithmic: {len(drawn(ladder))} of {len(ladder.rungs)} lines of the table "
         "below are points, by its numbers."
     )
-    yield tag("figure", tag("div", class_="plot", id=identity, role="group", aria_label=text), tag("figcaption", text))
+    yield figure_place(identity, text)
 
 
 def _device_data(index: int, device: DeviceReport) -> Iterator[Html]:

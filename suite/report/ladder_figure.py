@@ -1,6 +1,5 @@
 """A precision ladder as a figure: what each format gives in speed against what it costs in accuracy."""
 
-import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -8,13 +7,13 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from suite.report.axes import Span, around
-from suite.report.figures import PLOT_PX, frame, log_axis
+from suite.report.axes import around
+from suite.report.figures import frame, log_axis
 from suite.report.hover import hover_text
 from suite.report.key import COLUMNS, filled
-from suite.report.labels import Place, offsets
 from suite.report.ladder import BASELINE, Ladder, Rung
-from suite.report.palette import INKS, OTHER_REGIME_SYMBOL, REGIME_SYMBOLS, Ink, Theme, format_colour
+from suite.report.numbers import Numbered, numbers
+from suite.report.palette import INKS, OTHER_REGIME_SYMBOL, REGIME_SYMBOLS, Ink, Theme, faint, format_colour
 from suite.report.words import doubtful, relative_error
 from suite.rows import ResultRow
 
@@ -43,6 +42,7 @@ def ladder_figure(ladder: Ladder, theme: Theme = "light") -> go.Figure | None:
     heights = around((_height(ladder, rung) for rung in rungs), below=1.6, above=1.6)
     figure = go.Figure([_trace(ladder, group, ink) for group in _groups(rungs)])
     layout = frame(ink, _key_lines(ladder, rungs), _ABOVE_PX)
+    points = [Numbered(str(rung.number), rung.error or 1.0, _height(ladder, rung)) for rung in rungs]
     title = f"Speed ({BASELINE} = 1)" if ladder.baseline is not None else "Rate (FLOP/s; integers: OP/s)"
     figure.update_layout(
         {
@@ -50,7 +50,7 @@ def ladder_figure(ladder: Ladder, theme: Theme = "light") -> go.Figure | None:
             "showlegend": False,
             "xaxis": log_axis("Relative error from rounding the data", errors, ink, tickformat="~g"),
             "yaxis": log_axis(title, heights, ink, tickformat="~g" if ladder.baseline is not None else "~s"),
-            "annotations": [*layout["annotations"], *_numbers(ladder, rungs, errors, heights, ink)],
+            "annotations": [*layout["annotations"], *numbers(points, errors, heights, ink)],
         }
     )
     if ladder.baseline is not None:
@@ -111,38 +111,13 @@ def _reach(at: float, ends: Sequence[float]) -> tuple[float, float]:
 
 def _bars(reaches: Sequence[tuple[float, float]], colour: str) -> dict[str, Any]:
     down, up = zip(*reaches, strict=True)
-    pale = f"rgba({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))}, {_BAR_OPACITY})"
+    pale = faint(colour, _BAR_OPACITY)
     return {"type": "data", "symmetric": False, "arrayminus": down, "array": up, "width": 0, "thickness": 1, "color": pale}
 
 
 def _hover(rung: Rung) -> str:
     errors = ", ".join(f"{relative_error(error)} on {kind} data" for kind, error in rung.errors.items())
     return f"{hover_text(rung.row)}<br>{escape(f'{rung.number}: quantisation error {errors}')}"
-
-
-def _numbers(ladder: Ladder, rungs: Sequence[Rung], errors: Span, heights: Span, ink: Ink) -> Iterator[dict[str, Any]]:
-    """Each rung's number beside its point, with a line to it."""
-    names = [str(rung.number) for rung in rungs]
-    places = [Place(_share(rung.error or 1.0, errors), 1 - _share(_height(ladder, rung), heights)) for rung in rungs]
-    for rung, name, offset in zip(rungs, names, offsets(names, places, PLOT_PX), strict=True):
-        yield {
-            "text": name,
-            "x": math.log10(rung.error or 1.0),
-            "y": math.log10(_height(ladder, rung)),
-            "ax": offset.x,
-            "ay": offset.y,
-            "showarrow": True,
-            "arrowhead": 0,
-            "arrowwidth": 0.8,
-            "arrowcolor": ink.muted,
-            "standoff": 5,
-            "borderpad": 0,
-            "font": {"size": 11},
-        }
-
-
-def _share(value: float, span: Span) -> float:
-    return math.log10(value / span.low) / span.decades
 
 
 def _key_lines(ladder: Ladder, rungs: Sequence[Rung]) -> list[str]:

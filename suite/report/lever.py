@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from suite.outcome import Bound
+from suite.outcome import Bound, Evidence
 from suite.report.roofs import drawable
 from suite.report.words import doubtful, rate_unit, si
 from suite.rows import ResultRow
@@ -148,7 +148,8 @@ def _also(row: ResultRow) -> str:
     """What else sets the products apart, with a comma before each; often nothing."""
     others = {name: value for name, value in row.params.items() if name not in ("m", "n", "k") and USUAL.get(name) != value}
     data = [] if row.distribution == "normal" else [f"{row.distribution} data"]
-    return "".join(f", {part}" for part in [*(f"{name} {value}" for name, value in sorted(others.items())), *data])
+    kind = [] if row.evidence == Evidence.MEASURED else [row.evidence]
+    return "".join(f", {part}" for part in [*(f"{name} {value}" for name, value in sorted(others.items())), *data, *kind])
 
 
 def _written(switches: Mapping[str, object]) -> str:

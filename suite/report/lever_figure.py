@@ -3,18 +3,17 @@
 import math
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Any
 
 import plotly.graph_objects as go
 
 from suite.outcome import Bound
-from suite.report.axes import Span, intensity_span, rate_span
-from suite.report.figures import PLOT_PX, frame, log_axis
+from suite.report.axes import intensity_span, rate_span
+from suite.report.figures import frame, log_axis
 from suite.report.hover import hover_text
 from suite.report.key import filled
-from suite.report.labels import Place, offsets
 from suite.report.lever import Crossing, Lever, Line
-from suite.report.palette import INKS, Ink, Theme, format_colour
+from suite.report.numbers import Numbered, numbers
+from suite.report.palette import INKS, Theme, format_colour
 from suite.report.roofs import Roof, RoofSet
 from suite.report.traces import traces
 from suite.report.words import doubtful
@@ -54,7 +53,7 @@ def lever_figure(lever: Lever, roofs: RoofSet, theme: Theme = "light") -> go.Fig
             "showlegend": False,
             "xaxis": log_axis("Arithmetic intensity (FLOP/byte)", intensities, ink, tickformat="~g"),
             "yaxis": log_axis("Rate (FLOP/s; integers: OP/s)", rates, ink, tickformat="~s"),
-            "annotations": [*layout["annotations"], *_numbers(lever, intensities, rates, ink)],
+            "annotations": [*layout["annotations"], *numbers([_last(line) for line in lever.lines], intensities, rates, ink)],
         }
     )
     return figure
@@ -118,30 +117,10 @@ def _halfway(values: Sequence[float]) -> float:
     return math.sqrt(low * high)
 
 
-def _numbers(lever: Lever, intensities: Span, rates: Span, ink: Ink) -> Iterator[dict[str, Any]]:
-    """Each line's number beside its last point."""
-    ends = [line.points[-1].row for line in lever.lines]
-    names = [str(line.number) for line in lever.lines]
-    places = [Place(_share(row.arithmetic_intensity, intensities), 1 - _share(row.flop_s or 1.0, rates)) for row in ends]
-    for row, name, offset in zip(ends, names, offsets(names, places, PLOT_PX), strict=True):
-        yield {
-            "text": name,
-            "x": math.log10(row.arithmetic_intensity),
-            "y": math.log10(row.flop_s or 1.0),
-            "ax": offset.x,
-            "ay": offset.y,
-            "showarrow": True,
-            "arrowhead": 0,
-            "arrowwidth": 0.8,
-            "arrowcolor": ink.muted,
-            "standoff": 5,
-            "borderpad": 0,
-            "font": {"size": 11},
-        }
-
-
-def _share(value: float, span: Span) -> float:
-    return math.log10(value / span.low) / span.decades
+def _last(line: Line) -> Numbered:
+    """Where a line's number stands."""
+    row = line.points[-1].row
+    return Numbered(str(line.number), row.arithmetic_intensity, row.flop_s or 1.0)
 
 
 def _key_lines(lever: Lever, roofs: RoofSet) -> list[str]:

@@ -6,13 +6,11 @@ import plotly.graph_objects as go
 
 from suite.report.lever import ABOUT, Lever, levers, notes
 from suite.report.lever_figure import lever_figure
-from suite.report.palette import Theme
+from suite.report.palette import THEMES, Theme
 from suite.report.roofs import RoofSet
 from suite.report.tables import scrolled
-from suite.report.tags import Html, tag
+from suite.report.tags import Html, figure_place, tag
 from suite.rows import ResultRow
-
-THEMES: tuple[Theme, ...] = ("light", "dark")
 
 
 def lever_sections(rows: Sequence[ResultRow], label: str, index: int) -> Iterator[Html]:
@@ -50,7 +48,7 @@ def _figure(lever: Lever, identity: str) -> Html:
         f"Rate against arithmetic intensity, both logarithmic, under the roofline: {points} results in {len(lever.lines)} "
         "lines, each from the least rows to the most, by the numbers of the table below."
     )
-    return tag("figure", tag("div", class_="plot", id=identity, role="group", aria_label=text), tag("figcaption", text))
+    return figure_place(identity, text)
 
 
 def _table(lever: Lever) -> Html:

@@ -80,4 +80,14 @@ def format_of(row: ResultRow) -> str:
     return row.format_label
 
 
+def regime_of(row: ResultRow) -> str:
+    """Cache, load and dispatch."""
+    return row.regime
+
+
+def evidence_of(row: ResultRow) -> str:
+    """Whether it was measured."""
+    return row.evidence
+
+
 WHO = {"implementation": implementation_of, "format": format_of, "backend": lambda row: row.backend}

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from suite.report.axes import Span, intensity_span, rate_span
-from suite.report.curves import Part, legend_above
-from suite.report.figures import frame, legend_px, log_axis
+from suite.report.curves import parts_of
+from suite.report.figures import frame, legend_above, legend_px, log_axis
 from suite.report.heat import label
-from suite.report.hover import hover_text
+from suite.report.hover import hover_text, known_by
 from suite.report.key import filled
 from suite.report.palette import INKS, KIND_DASHES, KIND_STROKES, REGIME_GLYPHS, Ink, Theme, symbol
 from suite.report.roofs import Roof, RoofSet, drawable
@@ -30,14 +30,14 @@ class Seat(NamedTuple):
 
 
 def overlay_figure(seats: Sequence[Seat], theme: Theme = "light") -> go.Figure:
-    """Every device's points and roofs; ``customdata`` of a point is [number of the device, result's id]."""
+    """Every device's points and roofs; ``customdata`` of a point is what ``known_by`` says."""
     ink = INKS[theme]
     points = [row for seat in seats for row in seat.rows if drawable(row)]
     roofs = [roof for seat in seats for roof in seat.roofs.lines]
     intensities = intensity_span(points, roofs)
     rates = rate_span(points, roofs, intensities)
     lines = [line for seat in seats for line in _roofs(seat, intensities)]
-    figure = go.Figure([*lines, *(trace for number, seat in enumerate(seats) for trace in _points(number, seat, ink))])
+    figure = go.Figure([*lines, *(trace for seat in seats for trace in _points(seat, ink))])
     names = [label(seat.name) for seat in seats]
     above_px = legend_px(names)
     layout = frame(ink, list(_key(points, roofs, seats)), above_px)
@@ -79,15 +79,12 @@ def _places(roof: Roof, intensities: Span) -> list[float]:
     return sorted([*intensities.samples(_SAMPLES), *ridge])
 
 
-def _points(number: int, seat: Seat, ink: Ink) -> Iterator[go.Scatter]:
+def _points(seat: Seat, ink: Ink) -> Iterator[go.Scatter]:
     """One trace for what looks the same; the first, which may be empty, is the device's entry in the legend."""
     name = label(seat.name)
     marker: dict[str, Any] = {"size": _MARKER_PX, "color": seat.colour}
     yield go.Scatter(x=[None], y=[None], mode="markers", name=name, legendgroup=name, marker=marker, meta="key")
-    groups: dict[Part, list[ResultRow]] = {}
-    for row in filter(drawable, seat.rows):
-        groups.setdefault(Part(row.cache, row.load, row.dispatch, row.evidence), []).append(row)
-    for part, rows in sorted(groups.items()):
+    for part, rows in sorted(parts_of(filter(drawable, seat.rows)).items()):
         yield go.Scatter(
             x=[row.arithmetic_intensity for row in rows],
             y=[row.flop_s for row in rows],
@@ -100,7 +97,7 @@ def _points(number: int, seat: Seat, ink: Ink) -> Iterator[go.Scatter]:
             },
             hovertext=[f"{label(seat.name)}<br>{hover_text(row)}" for row in rows],
             hoverinfo="text",
-            customdata=[[number, row.result_id] for row in rows],
+            customdata=[known_by(row) for row in rows],
             legendgroup=name,
             showlegend=False,
             meta="points",

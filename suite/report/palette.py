@@ -7,7 +7,7 @@ for readers without red, green or blue cones; ``tests/report/test_palette.py`` c
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar, get_args
 
 Theme = Literal["light", "dark"]
 
@@ -62,6 +62,7 @@ class Ink(NamedTuple):
     alert: str
 
 
+THEMES: tuple[Theme, ...] = get_args(Theme)
 INKS: dict[Theme, Ink] = {
     "light": Ink(background="#ffffff", text="#1c2128", muted="#57606a", grid="#dde1e6", accent="#0a5fb4", alert="#a40e26"),
     "dark": Ink(background="#11161c", text="#e6e9ed", muted="#a3acb8", grid="#2b323b", accent="#7cb8ff", alert="#ff9aa5"),
@@ -88,6 +89,12 @@ def device_colours(known: Sequence[Key], shown: Iterable[Key]) -> dict[Key, str]
 def format_colour(name: str) -> str:
     """The format's colour; formats without one of their own share a neutral grey."""
     return FORMAT_COLOURS.get(name, OTHER_FORMAT_COLOUR)
+
+
+def faint(colour: str, opacity: float) -> str:
+    """A colour of six hexadecimal digits as one that shines through."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {opacity})"
 
 
 def symbol(cache: str, load: str, dispatch: str, evidence: str) -> str:

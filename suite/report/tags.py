@@ -28,6 +28,11 @@ def join(children: Iterable[str]) -> Html:
     return Html("".join(child if isinstance(child, Html) else escape(child) for child in children))
 
 
+def figure_place(identity: str, text: str) -> Html:
+    """Where the page draws the figure of this id, under what it shows in words."""
+    return tag("figure", tag("div", class_="plot", id=identity, role="group", aria_label=text), tag("figcaption", text))
+
+
 def script_json(value: Any) -> Html:
     """JSON that cannot end a ``script`` element or start a comment in it; it parses to the same value everywhere.
 

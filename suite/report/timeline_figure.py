@@ -6,7 +6,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from suite.report.figures import LEFT_PX, RIGHT_PX
+from suite.report.figures import frame
 from suite.report.heat import label
 from suite.report.palette import INKS, Ink, Theme
 from suite.report.timeaxis import TimeAxis
@@ -110,17 +110,9 @@ def _written(value: float, unit: str) -> str:
 
 
 def _layout(ink: Ink, height: int) -> dict[str, Any]:
-    return {
-        "height": height,
-        "margin": {"l": LEFT_PX, "r": RIGHT_PX, "t": _ABOVE_PX, "b": _BELOW_PX},
-        "paper_bgcolor": ink.background,
-        "plot_bgcolor": ink.background,
-        "font": {"family": "system-ui, sans-serif", "size": 12, "color": ink.text},
-        "hoverlabel": {"align": "left", "bgcolor": ink.background, "bordercolor": ink.muted, "font": {"color": ink.text}},
-        "hovermode": "closest",
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"},
-        "uirevision": "kept",
-    }
+    shared = frame(ink, (), _ABOVE_PX)
+    legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "bgcolor": "rgba(0,0,0,0)"}
+    return {**shared, "height": height, "margin": {**shared["margin"], "b": _BELOW_PX}, "legend": legend, "uirevision": "kept"}
 
 
 def _upright(title: str, ink: Ink, domain: list[float]) -> dict[str, Any]:

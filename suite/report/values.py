@@ -12,7 +12,11 @@ SHARES = {
 RATE = Quantity("Rate (FLOP/s; integers: OP/s)", lambda row: row.flop_s or None)
 BANDWIDTH = Quantity("Bandwidth (B/s)", lambda row: row.bytes_s or None)
 TIME = Quantity("Time of one launch (s)", lambda row: row.p50_s, is_less_better=True)
-EFFICIENCY = Quantity("Operations per joule (FLOP/J)", lambda row: row.flops / row.energy_j if row.energy_j else None)
+EFFICIENCY = Quantity(
+    "Operations per joule (FLOP/J; integers: OP/J)",
+    lambda row: row.flops / row.energy_j if row.energy_j else None,
+    has_interval=False,  # the energy varies too, and nothing tells by how much
+)
 RATES = {"rate": RATE, "bandwidth": BANDWIDTH, "time": TIME, "per joule": EFFICIENCY}
 VALUES = {**SHARES, **RATES}
 

@@ -34,6 +34,11 @@ def tera_rates(formats: Iterable[str]) -> str:
     return ", ".join(f"T{unit}" for unit in sorted({rate_unit(name) for name in formats})) or "TFLOP/s"
 
 
+def giga_per_joule(formats: Iterable[str]) -> str:
+    """The heading of a column of operations per joule, in 10^9, by the same rule."""
+    return tera_rates(formats).replace("T", "G").replace("/s", "/J")
+
+
 def bytes_rate(row: ResultRow) -> str:
     """Compulsory bytes per second: ``3.16 TB/s``; of what crosses a link those that busbw counts: ``12 GB/s busbw``."""
     return f"{si(row.bytes_s, 'B/s')}{' busbw' * (row.bound == Bound.LINK)}"

@@ -94,11 +94,12 @@ class Browser(Reader):
             return [Found(*row) for row in connection.execute(chosen)]
 
     def newest(self, scope: Scope, workloads: Collection[int] | None = None) -> list[int]:
-        """The ids of the newest result of each case on each device, in the order of the cases."""
+        """The ids of the newest result of each case on each device under each kind of evidence, in the order of the cases."""
         chosen = joined(select(func.max(_RESULT.c.id)), scope)
         if workloads is not None:
             chosen = chosen.where(_CASE.c.workload_id.in_(sorted(workloads)))
-        grouped = chosen.group_by(_RESULT.c.case_id, _DEVICE.c.uid).order_by(_RESULT.c.case_id, _DEVICE.c.uid)
+        each = (_RESULT.c.case_id, _DEVICE.c.uid, _RESULT.c.evidence)
+        grouped = chosen.group_by(*each).order_by(*each)
         with self._reading("its results") as connection:
             return [int(number) for number in connection.scalars(grouped)]
 

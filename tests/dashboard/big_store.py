@@ -7,12 +7,12 @@ run inside the database, so that a million take about a minute.
 import random
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import cycle, islice, product
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert
+from sqlalchemy import Connection
 
 from suite.backend import Channel, DeviceInfo, Fact
 from suite.case import Case, Regime, Workload, items
@@ -30,9 +30,9 @@ from suite.store.telemetry import pack
 from suite.store.writer import RunStart, Store
 from suite.work import Work
 from tests.report.builders import BANDWIDTH, PEAKS, SPEC
+from tests.store.big import START, case_rows, insert_rows, workload_rows
 
 RESULTS, DEVICES, RUNS = 1_000_000, 50, 100
-START = datetime(2026, 1, 1, tzinfo=UTC)
 COLD, WARM, BURST = (
     Regime(*names) for names in (("cold", "sustained", "device"), ("warm", "sustained", "device"), ("cold", "burst", "device"))
 )
@@ -52,14 +52,12 @@ def build(path: Path, results: int = RESULTS, devices: int = DEVICES, runs: int 
             _start(store, run, devices, len(planned))
         with store.session.transaction() as connection:
             _date(connection, runs)
-            _insert(connection, tables.Workload, _workload_rows([case for case, _ in planned]))
-            _insert(connection, tables.Case, _case_rows([case for case, _ in planned]))
+            insert_rows(connection, tables.Workload, workload_rows([case for case, _ in planned]))
+            insert_rows(connection, tables.Case, case_rows([case for case, _ in planned]))
             _first_run(connection, planned)
         for run in range(1, runs):
             with store.session.transaction() as connection:
                 _another_run(connection, run, len(planned))
-        with store.session.transaction() as connection:
-            connection.exec_driver_sql("ANALYZE")
     return path
 
 
@@ -136,25 +134,6 @@ _more_gemms = (
 )
 
 
-def _workload_rows(cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
-    for workload in dict.fromkeys(case.workload for case in cases):
-        yield {"key": workload.key, **workload.to_json()}
-
-
-def _case_rows(cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
-    workloads = {workload: index + 1 for index, workload in enumerate(dict.fromkeys(case.workload for case in cases))}
-    for case in cases:
-        yield {
-            "key": case.key,
-            "workload_id": workloads[case.workload],
-            "implementation": case.implementation,
-            "backend": case.backend,
-            **case.regime._asdict(),
-            "method_version": case.method_version,
-            "switches": dict(case.switches),
-        }
-
-
 def _first_run(connection: Connection, planned: Sequence[Planned]) -> None:
     draw = random.Random(7)
     samples = [sample_columns(_samples(draw)) for _ in range(BLOB_KINDS)]
@@ -171,7 +150,7 @@ def _first_run(connection: Connection, planned: Sequence[Planned]) -> None:
             rows[tables.SampleBlob].append({"result_id": number, **samples[number % BLOB_KINDS]})
             rows[tables.TelemetryBlob].append({"result_id": number, "channels": telemetry})
     for model, found in rows.items():
-        _insert(connection, model, found)
+        insert_rows(connection, model, found)
 
 
 def _result(number: int, work: Work, ending: Outcome) -> dict[str, Any]:
@@ -292,11 +271,6 @@ def _copy(connection: Connection, model: type[tables.Base], changed: dict[str, s
     values = [changed.get(column.name, f'"{column.name}"') for column in table.columns]
     sql = f"INSERT INTO {table.name} ({', '.join(names)}) SELECT {', '.join(values)} FROM {table.name} WHERE {which}"
     connection.exec_driver_sql(sql)
-
-
-def _insert(connection: Connection, model: type[tables.Base], rows: Any) -> None:
-    table: Table = tables.table_of(model)
-    connection.execute(insert(table), list(rows))
 
 
 if __name__ == "__main__":

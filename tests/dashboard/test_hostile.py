@@ -1,16 +1,20 @@
 """A store made to do harm is refused with a word, or shown as the text that it is."""
 
+import io
 import json
 import random
 import re
 import sqlite3
 from dataclasses import replace
 
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from markdown_it import MarkdownIt
 
-from dashboard.downloads import as_csv, as_parquet
+from dashboard.downloads import as_csv, as_parquet, lines_as_csv, lines_as_parquet
 from dashboard.figure import page_of
+from dashboard.frames import records_of
 from dashboard.text import plain
 from suite.report.figures import roofline_figure
 from suite.report.roofs import RoofSet
@@ -185,6 +189,13 @@ def test_a_download_runs_as_no_formula_in_a_spreadsheet():
     counted = result(job="decode_step", params={"batch": "x", "q_len": None})
     assert b"decode_step" in as_csv([counted])
     assert as_parquet([result(implementation="\ud800", flops=10**40)])[:4] == b"PAR1"
+
+
+def test_a_small_table_runs_as_no_formula_either_and_its_empty_cells_stay_empty():
+    frame = pd.DataFrame([{"Device": "=cmd|'/c calc'!A1", "Of spec": 0.5}, {"Device": "T1", "Of spec": None}])
+    assert lines_as_csv(records_of(frame)).decode() == "Device,Of spec\r\n'=cmd|'/c calc'!A1,0.5\r\nT1,\r\n"
+    again = pq.read_table(io.BytesIO(lines_as_parquet(records_of(frame)))).to_pylist()
+    assert again == [{"Device": "=cmd|'/c calc'!A1", "Of spec": 0.5}, {"Device": "T1", "Of spec": None}]
 
 
 def test_a_figure_as_a_file_runs_nothing_of_a_store():

@@ -6,10 +6,11 @@ import pytest
 
 from suite.rows import NO_FRACTIONS
 from suite.store.browsing import Browser
-from tests.dashboard.conftest import OLD_UID, attention, decode
+from tests.dashboard.conftest import OLD_UID, attention, decode, other_device
 from tests.dashboard.opened import addressed, charts, labels, opened, table, turn_to, words
-from tests.report.builders import RUN, UID, failed, result, run_info
+from tests.report.builders import RUN, UID, device, failed, result, run_info
 from tests.report.stores import write_store
+from tests.report.test_overlay import CLOCKED
 
 
 def figure(app, number=0):
@@ -36,6 +37,13 @@ def test_the_overview_has_the_best_of_each_device_in_each_format(monkeypatch, tw
     (cells,) = traces(app, "cells")
     assert len(cells["text"]) == len(best)
     assert not app.metric  # no cards where there is something to compare with
+
+
+def test_operations_of_integers_are_no_flop(monkeypatch, tmp_path):
+    write_store(tmp_path / "a.db", [result(format="int8", energy_j=0.25)], info=run_info())
+    write_store(tmp_path / "b.db", [result(format="int8", energy_j=0.5)], devices=(other_device(),), info=run_info())
+    app = opened(monkeypatch, tmp_path / "a.db", tmp_path / "b.db")
+    assert sorted(app.dataframe[0].value["GOP/J"]) == [2 * 4096**3 / 0.5 / 1e9, 2 * 4096**3 / 0.25 / 1e9]
 
 
 def test_a_single_device_has_its_roofline_and_a_card_a_format(monkeypatch, one_store):
@@ -74,6 +82,34 @@ def test_ceilings_are_chosen_and_stand_in_the_address(monkeypatch, one_store):
     assert addressed(app, "ceiling") == ["spec"]
 
 
+def test_the_roof_at_the_measured_clock_is_by_no_simulated_clock(monkeypatch, tmp_path):
+    chip = device(spec=CLOCKED.to_json())
+    rows = [result(clock_hz=1.4e9), *(result(m, clock_hz=1.9e9, evidence="simulated") for m in (2048, 8192))]
+    write_store(tmp_path / "s.db", rows, devices=(chip,), info=run_info())
+    app = opened(monkeypatch, tmp_path / "s.db", page="roofline", ceiling="at clock")
+    (roof,) = {text for trace in traces(app, "roof") for text in (trace["hovertext"],)}
+    assert roof.endswith("at 1.40 GHz")
+
+
+@pytest.mark.parametrize("page", ["", "roofline", "decode"])
+def test_a_click_finds_the_case_of_the_store_that_was_clicked(monkeypatch, tmp_path, page):
+    """Both stores begin to count their results at 1."""
+    write_store(tmp_path / "a.db", [result(), decode(1024)], info=run_info())
+    write_store(tmp_path / "b.db", [result(512), decode(4096)], devices=(other_device(),), info=run_info())
+    app = opened(monkeypatch, tmp_path / "a.db", tmp_path / "b.db", page=page)
+    points = [point for kind in ("points", "cells") for trace in traces(app, kind) for point in trace["customdata"]]
+    for path, uid in ((tmp_path / "a.db", UID), (tmp_path / "b.db", OLD_UID)):
+        row = next(row for row in Browser.open(str(path)).results() if row.job == (page or "gemm").replace("roofline", "gemm"))
+        (clicked,) = (point for point in points if point == [row.run, row.case_key, 0])
+        for module in ("overview", "roofline"):
+            monkeypatch.setattr(f"dashboard.views.{module}.show", lambda *_, clicked=clicked, **__: clicked)
+        monkeypatch.setattr("dashboard.compare_lines.show", lambda *_, clicked=clicked, **__: clicked)
+        again = opened(monkeypatch, tmp_path / "a.db", tmp_path / "b.db", page=page)
+        assert addressed(again, "case") == [f"{row.run} {row.case_key}@0"]
+        assert row.device_uid == uid
+        assert f"{row.device}, run {row.run}" in words(again)
+
+
 def test_several_devices_share_a_roofline_and_colours_are_theirs_on_every_page(monkeypatch, two_stores):
     app = opened(monkeypatch, *two_stores, page="roofline")
     keys = {trace["name"]: trace["marker"]["color"] for trace in traces(app, "key")}
@@ -87,11 +123,21 @@ def test_gemm_shapes_are_a_heat_map_of_what_is_chosen(monkeypatch, one_store):
     app = opened(monkeypatch, one_store, page="gemm", fmt="fp16", value="rate")
     (cells,) = traces(app, "cells")
     browser = Browser.open(str(one_store))
-    chosen = {row.result_id for row in browser.results(format="fp16") if row.regime == "cold/sustained/device"}
-    assert set(cells["customdata"]) == chosen
+    chosen = {row.case_key for row in browser.results(format="fp16") if row.regime == "cold/sustained/device"}
+    assert {case for _, case, _ in cells["customdata"]} == chosen
     app.selectbox(key="under").select("warm/sustained/device").run()
     assert len(traces(app, "cells")[0]["text"]) == 1
     assert addressed(app, "under") == ["warm/sustained/device"]
+
+
+def test_a_simulated_shape_takes_no_measured_ones_place(monkeypatch, tmp_path):
+    path = store_of(tmp_path, result(share=0.6))
+    write_store(path, [result(evidence="simulated", share=0.99)], info=run_info())
+    app = opened(monkeypatch, path, page="gemm")
+    assert traces(app, "cells")[0]["text"] == ["60.0"]
+    app.selectbox(key="kind").select("simulated").run()
+    assert traces(app, "cells")[0]["text"] == ["99.0°"]
+    assert addressed(app, "kind") == ["simulated"]
 
 
 def test_a_shape_in_several_formats_has_a_ladder_and_the_address_says_which_is_shown(monkeypatch, tmp_path):
@@ -116,6 +162,15 @@ def test_attention_goes_over_lengths_one_line_an_implementation(monkeypatch, job
     assert {trace["name"]: list(trace["x"]) for trace in traces(app)} == {
         "library_flash": [512, 1024, 2048],
         "triton": [512, 1024, 2048],
+    }
+
+
+def test_attention_over_a_longer_cache_is_no_part_of_the_line_of_as_many_queries_as_keys(monkeypatch, tmp_path):
+    rows = [*(attention(n) for n in (512, 1024)), *(attention(n, params={"q_len": 128}) for n in (2048, 4096))]
+    app = opened(monkeypatch, store_of(tmp_path, *rows), page="attention")
+    assert {trace["name"]: list(trace["x"]) for trace in traces(app)} == {
+        "Testium T1": [512, 1024],
+        "128 queries": [2048, 4096],
     }
 
 
@@ -145,8 +200,6 @@ def test_decode_goes_over_context_batch_or_page_beside_what_memory_can_do(monkey
 
 
 def test_decode_of_several_devices_is_told_by_colour(monkeypatch, tmp_path):
-    from tests.dashboard.conftest import other_device
-
     write_store(tmp_path / "a.db", [decode(n, share=0.8) for n in (1024, 4096)], info=run_info())
     write_store(tmp_path / "b.db", [decode(n, share=0.5) for n in (1024, 4096)], devices=(other_device(),), info=run_info())
     app = opened(monkeypatch, tmp_path / "a.db", tmp_path / "b.db", page="decode")
@@ -154,6 +207,17 @@ def test_decode_of_several_devices_is_told_by_colour(monkeypatch, tmp_path):
     assert set(found) == {"Testium T0", "Testium T1"}
     assert len({trace["line"]["color"] for trace in found.values()}) == 2
     assert all(fast > slow for fast, slow in zip(found["Testium T1"]["y"], found["Testium T0"]["y"], strict=True))
+
+
+def test_a_simulated_bandwidth_is_not_called_measured(monkeypatch, tmp_path):
+    copy = result(
+        job="calibration", params={"op": "copy", "bytes": 2**32}, compulsory_bytes=2**32, flops=0, flop_s=0.0, pipe=None,
+        p50_s=2**32 / 2e12, bytes_s=2e12, interval_s=(2**32 / 2.01e12, 2**32 / 1.99e12), evidence="simulated",
+    )  # fmt: skip
+    path = store_of(tmp_path, copy, decode(1024, evidence="simulated"))
+    notes = [note["text"] for note in figure(opened(monkeypatch, path, page="decode"))["layout"]["annotations"]]
+    assert "simulated 2.00 TB/s" in notes
+    assert not [note for note in notes if note.startswith("measured")]
 
 
 def test_collectives_have_busbw_latency_and_where_ring_and_tree_cross(monkeypatch, jobs_store):

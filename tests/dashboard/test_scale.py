@@ -1,7 +1,6 @@
 """A store of a million results over fifty devices: no question looks at all of it, and a browser does not wait for it."""
 
 import os
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -24,11 +23,10 @@ from tests.dashboard.big_store import build
 from tests.dashboard.test_browser import free_port, wait_for
 from tests.pace import REFERENCE_S, WORK
 from tests.report.browsing import chromium, looking
+from tests.store.steps import QUESTION_STEPS, ROW_STEPS, counted_steps
 
 RESULTS, DEVICES, RUNS = 12_000, 4, 12  # of the store that is small enough for every day: 1,000 results a run
-STEPS_A_CALL = 100
-# Steps of SQLite's virtual machine, with room for other versions of it.
-ENTRY_STEPS, ROW_STEPS, QUESTION_STEPS = 60, 250, 10_000
+ENTRY_STEPS = 60  # of SQLite's virtual machine, for one entry of an index or one row that is passed over
 
 VIEW_S, FILTER_S, MEMORY_BYTES = 2.0, 1.0, 2**30
 
@@ -40,24 +38,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many steps of SQLite's virtual machine were taken since the last call: on a busy machine as many as on an idle."""
-    calls, connect = [0], sqlite.connect
-
-    def count() -> int:
-        calls[0] += 1
-        return 0
-
-    def counted(*args: Any, **options: Any) -> sqlite3.Connection:
-        connection = connect(*args, **options)
-        connection.set_progress_handler(count, STEPS_A_CALL)
-        return connection
-
-    def since() -> int:
-        taken, calls[0] = calls[0], 0
-        return taken * STEPS_A_CALL
-
-    monkeypatch.setattr(sqlite, "connect", counted)
-    return since
+    return counted_steps(monkeypatch)
 
 
 def test_no_question_of_the_dashboard_looks_at_more_than_it_is_about(small: Path, steps: Callable[[], int]) -> None:

@@ -2,12 +2,13 @@ import math
 
 import pytest
 
+from suite.report.axes import Span, powers_of_two
 from suite.report.curve_choice import levels_of, strongest
 from suite.report.curves import DASHES, Level, Line, curve_figure
 from suite.report.lines import WHO, Member, lines_of, param, rest_of, switch
 from suite.report.palette import DEVICE_COLOURS
-from suite.report.values import BANDWIDTH, RATE, SHARES, TIME, sized
-from tests.report.builders import failed, result
+from suite.report.values import BANDWIDTH, RATE, SHARES, TIME, VALUES, sized
+from tests.report.builders import RUN, failed, result
 
 LENGTH = sized("k", "Length (tokens)")
 
@@ -30,7 +31,7 @@ def test_a_line_goes_through_its_results_in_order_with_their_intervals():
     # A median that may be 0.2 % longer may be as much slower, and the other way round.
     assert trace.error_y.arrayminus[0] == pytest.approx(rows[1].flop_s * (1 - 1 / 1.002))
     assert trace.error_y.array[0] == pytest.approx(rows[1].flop_s * (1 / 0.998 - 1))
-    assert list(trace.customdata) == [rows[1].result_id, rows[0].result_id, rows[2].result_id]
+    assert [list(each) for each in trace.customdata] == [[RUN, rows[place].case_key, 0] for place in (1, 0, 2)]
 
 
 def test_the_interval_of_a_time_is_its_own():
@@ -38,6 +39,14 @@ def test_the_interval_of_a_time_is_its_own():
     p50_s = trace.y[0]
     assert trace.error_y.arrayminus[0] == pytest.approx(p50_s * 0.002)
     assert trace.error_y.array[0] == pytest.approx(p50_s * 0.002)
+
+
+def test_operations_per_joule_have_no_interval_for_that_of_the_time_is_none_of_the_energy():
+    figure = curve_figure([Line("a", "#0099fe", (row(512, energy_j=0.5),))], LENGTH, VALUES["per joule"])
+    (trace,) = drawn(figure)
+    assert list(trace.y) == [2 * 4096 * 4096 * 512 / 0.5]
+    assert trace.error_y.array is None
+    assert "upright" not in figure.layout.annotations[0].text
 
 
 @pytest.mark.parametrize(
@@ -83,6 +92,17 @@ def test_sizes_have_powers_of_two_for_ticks():
     figure = curve_figure([Line("a", "#0099fe", (row(500), row(5000)))], LENGTH, RATE)
     assert list(figure.layout.xaxis.tickvals) == [512, 1024, 2048, 4096]
     assert list(figure.layout.xaxis.ticktext) == ["512", "1,024", "2,048", "4,096"]
+
+
+def test_ticks_lie_level_and_are_as_many_as_a_telephone_has_room_for():
+    words = [f"{2**power:,}" for power in range(3, 28)]
+    for low, high in ((8, 2**27), (8, 2**9), (2**20, 2**27), (1, 2)):
+        ticks = powers_of_two(Span(low, high), lambda value: f"{value:,}")
+        assert set(ticks["ticktext"]) <= {"1", "2", "4", *words}
+        assert sum(7 * len(text) + 8 for text in ticks["ticktext"]) <= 280
+        assert len(ticks["tickvals"]) >= 2
+        assert ticks["tickangle"] == 0
+    assert ticks["tickvals"] == [1, 2]
 
 
 def test_a_level_is_drawn_once_for_all_who_share_it():

@@ -73,7 +73,7 @@ def test_what_is_not_measured_in_the_usual_regime_or_beyond_doubt_is_marked_and_
     key = figure.layout.annotations[0].text.replace("\u00a0", " ")
     for said in ("▲ cold/burst/device", "° not measured", "? in doubt", "Share: dark 0 % to bright 100 %"):
         assert said in key
-    assert list(points(figure).customdata) == [row.result_id for row in rows.values()]
+    assert list(map(list, points(figure).customdata)) == [[row.run, row.case_key, 0] for row in rows.values()]
 
 
 @pytest.mark.parametrize("theme", INKS)

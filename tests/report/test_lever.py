@@ -75,6 +75,7 @@ def test_each_matrix_regime_layout_and_kind_of_data_has_its_own() -> None:
     titles = [lever.title for lever in found]
     assert titles[0] == "N 8192, K 8192, cold/sustained/device: M 1 to 8192"
     assert "N 8192, K 8192, zeros data, cold/sustained/device: M 1 to 8192" in titles
+    assert "N 8192, K 8192, simulated, cold/sustained/device: M 1 to 8192" in titles
     assert "N 8192, K 8192, layout nn, cold/sustained/device: M 1 to 8192" in titles
     assert "N 8192, K 8192, epilogue bias, cold/sustained/device: M 1 to 8192" in titles
 

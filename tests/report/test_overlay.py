@@ -5,7 +5,7 @@ import pytest
 from suite.report.overlay import Seat, overlay_figure
 from suite.report.roofs import KINDS, EmpiricalKey, Roof, RoofSet, clocked_roofs, roof_set
 from suite.roofline import Ceilings
-from tests.report.builders import BANDWIDTH, PEAKS, SPEC, device, failed, result, sweep
+from tests.report.builders import BANDWIDTH, PEAKS, RUN, SPEC, device, failed, result, sweep
 
 EVIL = "<b>Testium</b>"
 PER_CLOCK = 4096.0  # operations of one unit in a clock
@@ -28,7 +28,7 @@ def test_devices_are_told_by_colour_regimes_by_symbol_and_points_lead_to_their_r
         ("#0099fe", "circle"),
         ("#a64621", "triangle-up"),
     ]
-    assert [list(trace.customdata[0]) for trace in points] == [[0, one.result_id], [1, other.result_id]]
+    assert [list(trace.customdata[0]) for trace in points] == [[RUN, one.case_key, 0], [RUN, other.case_key, 0]]
     assert [trace.name for trace in figure.data if trace.meta == "key"] == ["T1", "T2"]
 
 

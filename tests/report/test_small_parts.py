@@ -68,6 +68,7 @@ def test_every_sheet_has_its_figures_with_sources():
 def test_a_sheet_says_its_figures_with_units_and_why_one_is_missing():
     by_name = {(line.part.split(" ")[0], line.name): line for line in sheet_lines(load("nvidia-h200-sxm5-141gb"))}
     assert by_name["dense", "bf16"].value == "989.5 TFLOP/s"
+    assert by_name["peaks", "int8"].value.endswith(" TOP/s")  # with sparsity
     assert by_name["clocks", "boost"].value == "1.98 GHz"
     assert by_name["caches", "L2"].value.endswith("MiB")
     assert by_name["memory", "bandwidth"].value == "4.8 TB/s"

@@ -40,8 +40,8 @@ def build(path: Path, results: int, devices: int = 10, runs: int = 10, evidence:
             connection.execute(tables.Run.__table__.update().values(started_at=START))  # type: ignore[attr-defined]
         cases = _cases(-(-results // runs))
         with store.session.transaction() as connection:
-            _insert(connection, tables.Workload, _workload_rows(cases))
-            _insert(connection, tables.Case, _case_rows(cases))
+            insert_rows(connection, tables.Workload, workload_rows(cases))
+            insert_rows(connection, tables.Case, case_rows(cases))
         blobs = _Blobs(draw)
         for first in range(0, results, CHUNK):
             numbers = range(first, min(first + CHUNK, results))
@@ -70,12 +70,12 @@ def _cases(count: int) -> list[Case]:
     return made
 
 
-def _workload_rows(cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
+def workload_rows(cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
     for workload in dict.fromkeys(case.workload for case in cases):
         yield {"key": workload.key, **workload.to_json()}
 
 
-def _case_rows(cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
+def case_rows(cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
     workloads = {workload: index + 1 for index, workload in enumerate(dict.fromkeys(case.workload for case in cases))}
     for case in cases:
         yield {
@@ -84,8 +84,8 @@ def _case_rows(cases: Sequence[Case]) -> Iterator[dict[str, Any]]:
             "implementation": case.implementation,
             "backend": case.backend,
             **case.regime._asdict(),
-            "method_version": 1,
-            "switches": {},
+            "method_version": case.method_version,
+            "switches": dict(case.switches),
         }
 
 
@@ -137,13 +137,13 @@ def _write_chunk(
         samples.append({"result_id": result_id, **blobs.samples[number % 32]})
         channels.append({"result_id": result_id, "channels": blobs.telemetry})
     with store.session.transaction() as connection:
-        _insert(connection, tables.Result, results)
-        _insert(connection, tables.Summary, summaries)
-        _insert(connection, tables.SampleBlob, samples)
-        _insert(connection, tables.TelemetryBlob, channels)
+        insert_rows(connection, tables.Result, results)
+        insert_rows(connection, tables.Summary, summaries)
+        insert_rows(connection, tables.SampleBlob, samples)
+        insert_rows(connection, tables.TelemetryBlob, channels)
 
 
-def _insert(connection: Any, model: type[tables.Base], rows: Any) -> None:
+def insert_rows(connection: Any, model: type[tables.Base], rows: Any) -> None:
     table: Table = tables.table_of(model)
     connection.execute(insert(table), list(rows))
 

@@ -142,6 +142,14 @@ def test_the_newest_of_each_case_on_each_device(browser):
     assert sorted(own) == sorted(number for (uid, _), number in newest.items() if uid == OTHER)
 
 
+def test_a_newer_result_of_another_kind_of_evidence_hides_none_that_was_measured(tmp_path):
+    write_store(tmp_path / "s.db", [result()])
+    write_store(tmp_path / "s.db", [result(evidence="simulated", share=0.99)])
+    browser = Browser.open(str(tmp_path / "s.db"))
+    found = browser.rows(browser.newest(Scope(jobs=("gemm",))))
+    assert [(row.evidence, row.fractions.spec) for row in found] == [("measured", 0.7), ("simulated", 0.99)]
+
+
 def test_workloads_are_found_once_and_lead_to_their_results(browser):
     found = browser.workloads(Scope(devices=(UID,), jobs=("gemm",)))
     gemms = [row for row in browser.results(job="gemm") if row.device_uid == UID]

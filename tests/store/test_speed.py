@@ -5,23 +5,21 @@ machine the two differ by the few writes that reach the disk.
 """
 
 import random
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Sized
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from suite.measurement import Measurement, SampleSet
 from suite.outcome import Evidence
-from suite.store import sqlite
 from suite.store.queries import Reader
 from suite.store.writer import Record, Store
 from tests.pace import at_reference_pace_s, child_s
 from tests.store import material
 from tests.store.big import build
+from tests.store.steps import QUESTION_STEPS, ROW_STEPS, counted_steps
 
 PROMISED_RECORD_S = 10 / 10_000
 PROMISED_SHOW_S = 2.0
@@ -69,33 +67,12 @@ def test_a_run_in_a_store_of_100_000_is_shown_in_two_seconds_with_pythons_start(
     assert at_reference_pace_s(lambda: child_s([sys.executable, "-c", SHOW, str(big)]), runs=3) < PROMISED_SHOW_S
 
 
-STEPS_A_CALL = 100
-# Steps of SQLite's virtual machine, with room for other versions of it: about 22, 100 and 200 were counted with 3.40.
-ENTRY_STEPS = 35  # looking at one entry of an index, or at one row that is passed over
-ROW_STEPS = 250  # putting one row of an answer together
-QUESTION_STEPS = 10_000
+ENTRY_STEPS = 35  # looking at one entry of an index, or at one row that is passed over: about 22 were counted with 3.40
 
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many steps of SQLite's virtual machine were taken since the last call: on a busy machine as many as on an idle."""
-    calls, connect = [0], sqlite.connect
-
-    def count() -> int:
-        calls[0] += 1
-        return 0
-
-    def counted(*args: Any, **options: Any) -> sqlite3.Connection:
-        connection = connect(*args, **options)
-        connection.set_progress_handler(count, STEPS_A_CALL)
-        return connection
-
-    def since() -> int:
-        taken, calls[0] = calls[0], 0
-        return taken * STEPS_A_CALL
-
-    monkeypatch.setattr(sqlite, "connect", counted)
-    return since
+    return counted_steps(monkeypatch)
 
 
 def test_no_question_of_a_command_reads_the_whole_store(big: Path, steps: Callable[[], int]) -> None:
