@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from backends.torch.flush import Flush
     from backends.torch.target import Target
     from backends.triton.device_clock import DeviceClock
+    from backends.triton.sample_clock import SampleClock
 
 OPTIONS: dict[str, Any] = {"sampler": "auto", "flush_factor": 2.0, "telemetry_period_s": 0.02}
 SAMPLERS = ("auto", "graph", "spin")
@@ -162,7 +163,7 @@ class CudaBackend:
         from backends.torch.cuda_graph import GraphSampler
 
         try:
-            return GraphSampler(kernel, sets, sample_s)
+            return GraphSampler(kernel, sets, sample_s, None if self._no_clock else self._sample_clock)
         except RuntimeError as error:
             failure = classify(error)
             if self._options["sampler"] == "graph" or failure.fatal or failure.outcome is Outcome.OUT_OF_MEMORY:
@@ -202,6 +203,11 @@ class CudaBackend:
         from backends.triton.device_clock import DeviceClock
 
         return DeviceClock(self._selected_info().visible_units or 1)
+
+    def _sample_clock(self) -> "SampleClock":
+        from backends.triton.sample_clock import SampleClock
+
+        return SampleClock(self._selected_info().visible_units or 1)
 
     @cached_property
     def _nvml(self) -> Nvml:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from suite.case import Case
 from suite.outcome import Evidence, Outcome
@@ -181,6 +181,15 @@ class Sampler(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A sampler that has the device count its own clock around each sample."""
+
+    def clocks_khz(self) -> Sequence[int]:
+        """The clock over each sample of the latest call of ``sample``, in its order; empty where one was not counted."""
+        ...
 
 
 class Channel(NamedTuple):

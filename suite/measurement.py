@@ -30,6 +30,8 @@ class SampleSet:
     ``boundaries`` are the indices at which a new batch (a round or a window) starts, 0 first.  At most 4,096 samples
     are kept: every ``stride``-th of the ``count`` taken; ``sum_ns``, ``min_ns`` and ``median_ns`` are exact over all of them.
     ``spans`` say when they were taken.  A set from before they were kept has no spans and no median.
+    ``clocks_khz`` is the device's own clock over each sample that is kept, where it was counted over every one, and
+    ``median_cycles`` the median over all samples of the cycles that each took.
     """
 
     durations_ns: tuple[int, ...]
@@ -44,6 +46,8 @@ class SampleSet:
     details: Mapping[str, Any] = field(default_factory=dict)
     spans: tuple[Span, ...] = ()
     median_ns: float | None = None
+    clocks_khz: tuple[int, ...] = ()
+    median_cycles: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +63,8 @@ class SampleSet:
             "details": dict(self.details),
             "spans": [list(span) for span in self.spans],
             "median_ns": self.median_ns,
+            "clocks": base64.b64encode(encode(self.clocks_khz)).decode(),
+            "median_cycles": self.median_cycles,
         }
 
     @classmethod
@@ -68,6 +74,8 @@ class SampleSet:
             boundaries=tuple(data["boundaries"]),
             spans=tuple(Span(*span) for span in data.get("spans", ())),
             median_ns=data.get("median_ns"),
+            clocks_khz=tuple(decode(base64.b64decode(data["clocks"]))) if data.get("clocks") else (),
+            median_cycles=data.get("median_cycles"),
             **{
                 name: data[name]
                 for name in ("launches", "method", "resolution_s", "count", "sum_ns", "min_ns", "stride", "details")
@@ -102,9 +110,11 @@ class Check:
 class Measurement:
     """The end of one case in a worker.  Samples are present if and only if the case was timed.
 
-    ``interval_s`` is the 95 % interval of the median of one launch, as the stopping rule left it; ``steady`` is whether
-    the sustained regime settled (``None`` for burst).  ``phases_s`` says how long each phase took: ``compile``,
-    ``verify``, ``settle`` (bringing the device into its state, idle times of a burst included) and ``measure``.
+    ``interval_s`` is the 95 % interval of the median of one launch, as the stopping rule left it; ``interval_cycles`` that of
+    the median of its cycles, where the device's clock was counted over each sample; ``converged`` says that one of the two is
+    as narrow as was asked.  ``steady`` is whether the sustained regime settled (``None`` for burst).  ``phases_s`` says how
+    long each phase took: ``compile``, ``verify``, ``settle`` (bringing the device into its state, idle times of a burst
+    included) and ``measure``.
     """
 
     outcome: Outcome
@@ -112,6 +122,7 @@ class Measurement:
     execution: str = "native"
     samples: SampleSet | None = None
     interval_s: tuple[float, float] | None = None
+    interval_cycles: tuple[float, float] | None = None
     converged: bool | None = None
     steady: bool | None = None
     contended: bool | None = None
@@ -133,6 +144,7 @@ class Measurement:
             "execution": self.execution,
             "samples": self.samples.to_json() if self.samples else None,
             "interval_s": list(self.interval_s) if self.interval_s else None,
+            "interval_cycles": list(self.interval_cycles) if self.interval_cycles else None,
             "converged": self.converged,
             "steady": self.steady,
             "contended": self.contended,
@@ -150,6 +162,7 @@ class Measurement:
             outcome=Outcome(data["outcome"]),
             samples=SampleSet.from_json(data["samples"]) if data["samples"] else None,
             interval_s=tuple(data["interval_s"]) if data["interval_s"] else None,
+            interval_cycles=tuple(data["interval_cycles"]) if data.get("interval_cycles") else None,
             check_before=Check.from_json(data["check_before"]) if data["check_before"] else None,
             check_after=Check.from_json(data["check_after"]) if data["check_after"] else None,
             telemetry={

@@ -26,8 +26,8 @@ from suite.work import Work
 
 # 2: medians of all samples, products of emulations, calibrations by backend; 3: what a cache bounds has no declared roof;
 # 4: the error of quantisation; 5: no fraction of a derived peak that was passed; 6: short collectives are a link's too;
-# 7: the clock is that of a launch of median length; 8: a power cap is told by the clock that it takes
-FORMULAS_VERSION = 8
+# 7: the clock is that of a launch of median length; 8: a power cap is told by the clock that it takes; 9: cycles of each sample
+FORMULAS_VERSION = 9
 NS = 1e-9
 PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much
 LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
@@ -108,6 +108,9 @@ class Summary:
     power_w: float | None
     throttle: str | None
     quantisation_error: float | None
+    p50_cycles: float | None = None
+    interval_low_cycles: float | None = None
+    interval_high_cycles: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -158,6 +161,9 @@ def summarize(
         power_w=power_w,
         throttle=throttle(measurement.telemetry, power_w, ceilings.info),
         quantisation_error=_quantisation_error(measurement),
+        p50_cycles=median_cycles(samples),
+        interval_low_cycles=measurement.interval_cycles[0] if measurement.interval_cycles else None,
+        interval_high_cycles=measurement.interval_cycles[1] if measurement.interval_cycles else None,
     )
 
 
@@ -290,17 +296,27 @@ def median_s(samples: SampleSet) -> float:
     return median_ns * NS / samples.launches
 
 
+def median_cycles(samples: SampleSet) -> float | None:
+    """Median cycles of one launch; ``None`` where the clock was not counted over every sample."""
+    return samples.median_cycles / samples.launches if samples.median_cycles else None
+
+
 def launch_clock_hz(
     samples: SampleSet, telemetry: Mapping[str, Channel], power_w: float | None, info: DeviceInfo
 ) -> float | None:
     """Clock in Hz of a launch of median length, as the device counts it; ``None`` where nothing counts.
 
-    The counter tells the mean clock of all samples.  Where a power limit holds it down it steps to and fro, and a kernel takes
-    the same cycles at each of its levels: the mean clock belongs to the mean time, and the median time to a clock of its own,
-    which is the cycles of a launch on average over its median time.  On an H200 cycles of 8192^3 products repeat to 0.1 % this
-    way, to 1.2 % as median time by mean clock.  Elsewhere the mean is the clock: what else takes samples from the median takes
-    cycles.  A few long samples may take the mean far from the median: no clock is above the device's maximum.
+    Where it was counted over each sample, that is the median of their cycles over the median of their times.
+
+    Else the counter tells the mean clock of all samples.  Where a power limit holds it down it steps to and fro, and a kernel
+    takes the same cycles at each of its levels: the mean clock belongs to the mean time, and the median time to a clock of its
+    own, which is the cycles of a launch on average over its median time.  On an H200 cycles of 8192^3 products repeat to 0.1 %
+    this way, to 1.2 % as median time by mean clock.  Elsewhere the mean is the clock: what else takes samples from the median
+    takes cycles.  A few long samples may take the mean far from the median: no clock is above the device's maximum.
     """
+    in_cycles = median_cycles(samples)
+    if in_cycles is not None:
+        return in_cycles / median_s(samples)
     counted_hz = mean(telemetry.get("device_clock"))
     if counted_hz is None or not _is_held_down(mean(telemetry.get("sm_clock")), power_w, info):
         return counted_hz

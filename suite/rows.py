@@ -39,10 +39,11 @@ class ResultRow:
     """One case of one run with its derived numbers.
 
     ``run`` is the run's id, ``device`` the exact runtime name, ``device_uid`` the hash that recognises one chip, ``hardware``
-    the id of the matched spec sheet or ``None``.  Times are seconds for one launch; ``flop_s`` operations per second;
-    ``bytes_s`` compulsory bytes per second; ``energy_j`` joules per launch; ``quantisation_error`` the relative Frobenius
-    error that rounding the data to the format costs the exact product.  The fields from ``converged`` on are ``None`` when the
-    case was not timed or the device does not offer the reading.
+    the id of the matched spec sheet or ``None``. Times are seconds for one launch; ``flop_s`` operations per second;
+    ``p50_cycles`` is the median cycles of one launch by the device's own clock; ``bytes_s`` compulsory bytes per second;
+    ``energy_j`` joules per launch; ``quantisation_error`` the relative Frobenius error that rounding the data to the format
+    costs the exact product. The fields from ``converged`` on are ``None`` when the case was not timed or the device does not
+    offer the reading.
     """
 
     result_id: int
@@ -85,6 +86,8 @@ class ResultRow:
     p95_s: float | None = None
     min_s: float | None = None
     interval_s: tuple[float, float] | None = None
+    p50_cycles: float | None = None
+    interval_cycles: tuple[float, float] | None = None
     flop_s: float | None = None
     bytes_s: float | None = None
     fractions: Fractions = NO_FRACTIONS

@@ -98,6 +98,19 @@ def test_cycles_are_the_same_whichever_clock_the_median_launch_ran_at():
     assert grouped.p50_s * grouped.clock_hz == pytest.approx(2.2e6, rel=1e-5)
 
 
+def test_clocks_counted_over_each_sample_outrank_a_mean_clock():
+    plain = two_clocks(0.4, launches=7).samples
+    clocks_khz = (1_410_000,) * 40 + (1_335_000,) * 60
+    counted = replace(plain, clocks_khz=clocks_khz, median_cycles=7 * 2.2e6)
+    measurement = Measurement(Outcome.OK, samples=counted, interval_cycles=(2.19e6, 2.21e6), telemetry=held(1.7e9))
+    found = summarize(measurement, gemm(8192), COLD, LIMITS, CALIBRATION)
+    assert found.p50_cycles == pytest.approx(2.2e6)
+    assert found.clock_hz == pytest.approx(1335e6, rel=1e-5)
+    assert (found.interval_low_cycles, found.interval_high_cycles) == (2.19e6, 2.21e6)
+    uncounted = summarize(replace(measurement, samples=plain), gemm(8192), COLD, LIMITS, CALIBRATION)
+    assert (uncounted.p50_cycles, uncounted.clock_hz > 1.6e9) == (None, True)
+
+
 def test_a_few_long_samples_do_not_raise_the_clock_above_the_device_s_own():
     held_up = SampleSet((1_000_000,) * 9 + (6_000_000,), 1, "graph", 1e-9, 10, 15_000_000, 1_000_000)
     measurement = Measurement(Outcome.OK, samples=held_up, converged=True, telemetry=held(1.9e9, 1.95e9))

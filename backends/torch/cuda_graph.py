@@ -6,10 +6,10 @@ launches is in no sample; else they stand around each replay.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -23,15 +23,34 @@ RING = 4
 NODES_AT_MOST = 2048
 
 
+class Clock(Protocol):
+    """The device's own counters, read by nodes of a graph."""
+
+    def enqueue(self, end: int) -> None:
+        """Read them behind whatever is queued: 0 before a sample, 1 after it."""
+        ...
+
+    def khz(self) -> int | None:
+        """The clock between the latest two readings, which are over."""
+        ...
+
+
 class Recording:
     """One captured graph with the pair of events that times it.
 
     ``inside`` says whether the events are nodes of the graph; ``pool`` is memory to share with other graphs that live.  Results
-    that are handed over are so behind the last event.
+    that are handed over are so behind the last event.  ``clock`` is read before the first event and behind the last, where both
+    are nodes.
     """
 
     def __init__(
-        self, kernel: Launchable, order: Sequence[int], capture: "Capture", inside: bool, pool: Any | None = None
+        self,
+        kernel: Launchable,
+        order: Sequence[int],
+        capture: "Capture",
+        inside: bool,
+        pool: Any | None = None,
+        clock: "Clock | None" = None,
     ) -> None:
         cuda = capture.cuda
         external = {"external": True} if inside else {}
@@ -40,13 +59,18 @@ class Recording:
         self._end = cuda.Event(enable_timing=True, **external)
         self._done = cuda.Event()
         self._graph = cuda.CUDAGraph()
+        self._clock = clock if inside else None
         with capture.into(self._graph, pool):
+            if self._clock is not None:
+                self._clock.enqueue(0)
             if inside:
                 self._start.record()
             for set_index in order:
                 kernel.enqueue(set_index)
             if inside:
                 self._end.record()
+            if self._clock is not None:
+                self._clock.enqueue(1)
             if isinstance(kernel, HandingOver):
                 kernel.hand_over(set(order))
 
@@ -64,6 +88,10 @@ class Recording:
         """Wait for the latest replay and return how long it took."""
         self._done.synchronize()
         return round(float(self._start.elapsed_time(self._end)) * 1e6)
+
+    def clock_khz(self) -> int | None:
+        """The device's clock over the replay that ``duration_ns`` waited for; ``None`` where it was not counted."""
+        return self._clock.khz() if self._clock is not None else None
 
 
 @cache
@@ -110,14 +138,23 @@ class Capture:
 class GraphSampler:
     """Times graphs of ``launches`` launches over the first ``sets`` input sets.
 
+    ``clock`` makes what counts the device's clock over a graph; without it, or where events cannot be nodes, none is counted.
     Raises ``RuntimeError`` where the kernel cannot be captured.
     """
 
     method = "graph"
     resolution_s = EVENT_RESOLUTION_S
 
-    def __init__(self, kernel: Launchable, sets: int, sample_s: float, cuda: Any = torch.cuda) -> None:
+    def __init__(
+        self,
+        kernel: Launchable,
+        sets: int,
+        sample_s: float,
+        clock: Callable[[], Clock] | None = None,
+        cuda: Any = torch.cuda,
+    ) -> None:
         self._kernel = kernel
+        self._clocks_khz: list[int | None] = []
         self._cuda = cuda
         capture = Capture(cuda)
         capture.warm_up(kernel, sets)
@@ -126,7 +163,7 @@ class GraphSampler:
             raise RuntimeError("events around a replay would time how results are handed over; this torch has none in graphs")
         launch_s = _estimate_s(kernel, capture, inside, sets, sample_s)
         self._plan = plan_launches(launch_s, sample_s, sets, NODES_AT_MOST)
-        self._ring = _ring(kernel, self._plan, capture, inside)
+        self._ring = _ring(kernel, self._plan, capture, inside, clock)
         self._next = 0
         self.launches = self._plan.launches
         self.details: Mapping[str, Any] = {
@@ -135,6 +172,7 @@ class GraphSampler:
             "graph_launches": self._plan.launches,
             "graphs": len(self._ring),
             "events": "in the graph" if inside else "around each replay",
+            "clock": "counted over each graph" if inside and clock else "not counted",
             "kernels": kernel_names(kernel, capture.stream, cuda),
             **({"untimed": "results copied into the outputs after each graph"} if hands_over(kernel) else {}),
         }
@@ -143,15 +181,26 @@ class GraphSampler:
     def sample(self, count: int) -> Sequence[int]:
         durations_ns: list[int] = []
         queued: deque[Recording] = deque()
+        self._clocks_khz = []
+
+        def read(recording: Recording) -> None:
+            durations_ns.append(recording.duration_ns())
+            self._clocks_khz.append(recording.clock_khz())
+
         for _ in range(count):
             if len(queued) == len(self._ring):
-                durations_ns.append(queued.popleft().duration_ns())
+                read(queued.popleft())
             recording = self._ring[self._next % len(self._ring)]
             recording.launch()
             queued.append(recording)
             self._next += 1
-        durations_ns.extend(recording.duration_ns() for recording in queued)
+        for recording in queued:
+            read(recording)
         return durations_ns
+
+    def clocks_khz(self) -> Sequence[int]:
+        counted = [clock for clock in self._clocks_khz if clock is not None]
+        return counted if len(counted) == len(self._clocks_khz) else []
 
     def replay(self) -> None:
         for recording in self._ring[: self._plan.period]:
@@ -166,11 +215,16 @@ class GraphSampler:
         self._cuda.synchronize()
 
 
-def _ring(kernel: Launchable, plan: LaunchPlan, capture: Capture, inside: bool) -> list[Recording]:
+def _ring(
+    kernel: Launchable, plan: LaunchPlan, capture: Capture, inside: bool, clock: Callable[[], Clock] | None
+) -> list[Recording]:
     """As many graphs as keep the device busy and let every set be used equally often."""
     length = plan.period * -(-RING // plan.period)
     pool = capture.cuda.graph_pool_handle()
-    return [Recording(kernel, plan.order(sample), capture, inside, pool) for sample in range(length)]
+    return [
+        Recording(kernel, plan.order(sample), capture, inside, pool, clock() if clock and inside else None)
+        for sample in range(length)
+    ]
 
 
 def _events_inside(kernel: Launchable, capture: Capture) -> bool:

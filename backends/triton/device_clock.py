@@ -7,9 +7,13 @@ a sample and reads high under load, so this one, not that, is what a ceiling at 
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from backends.triton.clock_kernels import FIELDS, clock_kernel
+
+Readings = NDArray[np.int64]
 
 # More blocks than multiprocessors: a block may land twice on one before every one has had its own.
 BLOCKS_PER_UNIT = 4
@@ -28,7 +32,7 @@ class DeviceClock:
 
     def __init__(self, units: int, marks: int = 64) -> None:
         self._readings = torch.zeros((marks, units * BLOCKS_PER_UNIT, FIELDS), dtype=torch.int64, device="cuda")
-        self._reader = clock_kernel(_amd_target())
+        self._reader = clock_kernel(amd_target())
         self._used = 0
         self.mark()  # compiles and loads the kernel, outside any window
         torch.cuda.synchronize()
@@ -44,25 +48,30 @@ class DeviceClock:
     def windows(self) -> list[Window]:
         """Every window between an odd mark and the next; waits for the device and forgets the marks."""
         torch.cuda.synchronize()
-        readings = self._readings[: self._used].cpu().tolist()
+        readings = self._readings[: self._used].cpu().numpy()
         self._used = 0
         pairs = zip(readings[::2], readings[1::2], strict=False)
         return [window for before, after in pairs if (window := pair(before, after)) is not None]
 
 
-def pair(before: list[list[int]], after: list[list[int]]) -> Window | None:
-    """Clock between two readings, each a list of (unit, cycles, nanoseconds); ``None`` where no unit is in both."""
-    first = {unit: (cycles, ns) for unit, cycles, ns in reversed(before)}
-    last = {unit: (cycles, ns) for unit, cycles, ns in after}
-    spans = [(last[unit][0] - first[unit][0], last[unit][1] - first[unit][1]) for unit in first.keys() & last.keys()]
-    clocks = sorted(cycles / ns * 1e9 for cycles, ns in spans if ns > 0 and cycles > 0)
-    if not clocks:
+def pair(before: Readings, after: Readings) -> Window | None:
+    """Clock between two readings, each rows of (unit, cycles, nanoseconds); ``None`` where no unit is in both.
+
+    Of a unit that was read twice, the first before and the last after count.
+    """
+    first, opened = np.unique(before[:, 0], return_index=True)
+    last, closed = np.unique(after[::-1, 0], return_index=True)
+    _, of_first, of_last = np.intersect1d(first, last, assume_unique=True, return_indices=True)
+    cycles, ns = (after[::-1][closed[of_last], 1:] - before[opened[of_first], 1:]).T
+    counted = (cycles > 0) & (ns > 0)
+    if not counted.any():
         return None
-    hz = clocks[len(clocks) // 2]
-    return Window(hz, (clocks[-1] - clocks[0]) / hz, max(ns for _, ns in spans) * 1e-9)
+    clocks = np.sort(cycles[counted] / ns[counted] * 1e9)
+    hz = float(clocks[len(clocks) // 2])
+    return Window(hz, float(clocks[-1] - clocks[0]) / hz, int(ns.max()) * 1e-9)
 
 
-def _amd_target() -> str | None:
+def amd_target() -> str | None:
     """The instruction set of the current device (``gfx942``), without its features; ``None`` on NVIDIA."""
     if torch.version.hip is None:
         return None

@@ -14,6 +14,7 @@ from suite.reason import one_line
 EXECUTIONS = ("native", "emulated")
 LONGEST_NS = 2**62  # 146 years; differences and the store's integers are signed 64-bit
 LARGEST_COUNT = 2**63 - 1
+FASTEST_KHZ = 10**9  # a terahertz
 
 
 def examined(measurement: Measurement) -> Measurement:
@@ -36,6 +37,8 @@ def _flaws(measurement: Measurement) -> Iterator[str]:
         yield f"peak_memory_bytes is {measurement.peak_memory_bytes!r}"
     if measurement.interval_s is not None and not _interval(measurement.interval_s):
         yield f"interval_s is {measurement.interval_s!r}"
+    if measurement.interval_cycles is not None and not _interval(measurement.interval_cycles):
+        yield f"interval_cycles is {measurement.interval_cycles!r}"
     if measurement.samples is not None:
         yield from _sample_flaws(measurement.samples)
     for check in (measurement.check_before, measurement.check_after):
@@ -58,6 +61,13 @@ def _sample_flaws(samples: SampleSet) -> Iterator[str]:
             yield f"{name} of its samples is {getattr(samples, name)!r}"
     if samples.median_ns is not None and not (_number(samples.median_ns) and samples.min_ns <= samples.median_ns):
         yield f"median_ns of its samples is {samples.median_ns!r}"
+    if samples.clocks_khz and len(samples.clocks_khz) != len(samples.durations_ns):
+        yield f"of its samples {len(samples.durations_ns)} are kept, and {len(samples.clocks_khz)} clocks"
+    for index, clock in enumerate(samples.clocks_khz):
+        if not _count(clock, 1, FASTEST_KHZ):
+            yield f"the clock of kept sample {index} is {clock!r} kHz"
+    if samples.median_cycles is not None and not (_number(samples.median_cycles) and samples.median_cycles > 0):
+        yield f"median_cycles of its samples is {samples.median_cycles!r}"
     if not isinstance(samples.method, str) or not _number(samples.resolution_s) or not _json(samples.details):
         yield "its samples name no method, no finite resolution or no details"
     if not all(_count(boundary, 0) for boundary in samples.boundaries):

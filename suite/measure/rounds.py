@@ -25,8 +25,8 @@ class RoundRule:
         missing = max(self._more(self._least_s, self._own_s), self._more(self._window_s, self._wall_s))
         return max(1, LEAST_SAMPLES - self._count, min(missing, self._more(self._most_s, self._wall_s)))
 
-    def feed(self, durations_s: Sequence[float], elapsed_s: float) -> None:
-        """Add samples; ``elapsed_s`` is the wall time they cost, untimed flushes included."""
+    def feed(self, durations_s: Sequence[float], elapsed_s: float, _cycles: Sequence[float] = ()) -> None:
+        """Add samples; ``elapsed_s`` is the wall time they cost, untimed flushes included.  Their cycles decide nothing."""
         self._count += len(durations_s)
         self._own_s += math.fsum(durations_s)
         self._wall_s += elapsed_s

@@ -36,6 +36,11 @@ def thin(durations_ns: Sequence[int], limit: int = KEPT_AT_MOST) -> tuple[Sequen
     return durations_ns[::stride], stride
 
 
+def cycles(duration_ns: int, clock_khz: int) -> float:
+    """What a sample took in cycles of the clock that the device had over it."""
+    return duration_ns * clock_khz * 1e-6
+
+
 def _little_endian(values: array) -> array:  # type: ignore[type-arg]
     if sys.byteorder == "little":
         return values

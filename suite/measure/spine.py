@@ -7,7 +7,7 @@ finish    check after timing, on data the kernel has not seen, through the path 
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from suite.backend import Backend, Channel, Kernel, Sampler, Telemetry
@@ -138,7 +138,7 @@ class Trial:
         self._collected.begin_batch()
         while not rule.done():
             taken = take(sampler, rule.next_count())
-            rule.feed([duration * NS for duration in taken.durations_ns], taken.elapsed_s)
+            rule.feed([duration * NS for duration in taken.durations_ns], taken.elapsed_s, taken.cycles)
             self._collected.add(taken)
 
     def _new_rule(self) -> IntervalRule | RoundRule:
@@ -181,14 +181,15 @@ class Trial:
     def _end(self, outcome: Outcome, reason: str, after: Check | None = None) -> Measurement:
         self._leave()
         timed = outcome is Outcome.OK
-        interval = self._interval_s() if timed else None
+        interval, in_cycles = (self._interval_s(), self._interval_cycles()) if timed else (None, None)
         return Measurement(
             outcome=outcome,
             reason=reason,
             execution=self._kernel.execution if self._kernel else "native",
             samples=self._collected.sample_set(self._ready_sampler(), self._opened_s or 0.0) if timed else None,
             interval_s=(interval.low, interval.high) if interval else None,
-            converged=self._converged(interval) if timed else None,
+            interval_cycles=(in_cycles.low, in_cycles.high) if in_cycles else None,
+            converged=self._converged(interval, in_cycles) if timed else None,
             steady=self._steady,
             contended=self._contended,
             check_before=self._before,
@@ -210,18 +211,29 @@ class Trial:
         return positive.per_launch(sampler.launches)
 
     def _interval_of_batches(self, resolution_s: float) -> Interval | None:
-        batches = [[duration * NS for duration in batch] for batch in self._collected.batches if batch]
-        if len(batches) > 1:
-            return batch_interval(batches, resolution_s)
-        return median_interval(batches[0], resolution_s) if batches and len(batches[0]) > 1 else None
+        return _interval_between([[duration * NS for duration in batch] for batch in self._collected.batches], resolution_s)
 
-    def _converged(self, interval: Interval | None) -> bool:
+    def _interval_cycles(self) -> Interval | None:
+        """Interval of the median cycles of one launch; ``None`` where the clock was not counted over every sample."""
+        sampler = self._ready_sampler()
+        if self._rule is not None:
+            found = self._rule.interval_cycles
+        else:
+            batches = self._collected.batches_cycles
+            found = _interval_between(batches, sampler.resolution_s * _clock_hz(batches, self._collected.batches))
+        return found.per_launch(sampler.launches) if found is not None else None
+
+    def _converged(self, in_time: Interval | None, in_cycles: Interval | None) -> bool:
+        """The stopping rule's word, or that of batches whose number was fixed: narrow enough in time, or in cycles."""
         if self._rule is not None:
             return self._rule.converged
-        sampler = self._ready_sampler()
-        center = median(duration * NS / sampler.launches for batch in self._collected.batches for duration in batch)
+        sampler, target = self._ready_sampler(), self._settings.target
         resolution_s = sampler.resolution_s / sampler.launches
-        return interval is not None and narrow_enough(interval, center, self._settings.target, resolution_s)
+        seconds = [duration * NS / sampler.launches for batch in self._collected.batches for duration in batch]
+        if in_time is not None and narrow_enough(in_time, median(seconds), target, resolution_s):
+            return True
+        cycles = [each / sampler.launches for batch in self._collected.batches_cycles for each in batch]
+        return in_cycles is not None and narrow_enough(in_cycles, median(cycles), target, 0.0)
 
     def _ready_kernel(self) -> Kernel:
         assert self._kernel is not None, "prepare() comes first"
@@ -246,3 +258,17 @@ class Trial:
             before, began_s = self._phase_began
             self._phases_s[before] = self._phases_s.get(before, 0.0) + since_s - began_s
         self._phase_began = (phase, since_s) if phase else None
+
+
+def _interval_between(batches: Sequence[Sequence[float]], resolution: float) -> Interval | None:
+    """Of batches whose number was fixed: from how they differ, or of a single one as of any stretch of samples."""
+    filled = [batch for batch in batches if batch]
+    if len(filled) > 1:
+        return batch_interval(filled, resolution)
+    return median_interval(filled[0], resolution) if filled and len(filled[0]) > 1 else None
+
+
+def _clock_hz(batches_cycles: Sequence[Sequence[float]], batches_ns: Sequence[Sequence[int]]) -> float:
+    """The mean clock of all samples; 0 where none was counted."""
+    spent_ns = sum(map(sum, batches_ns))
+    return sum(map(sum, batches_cycles)) / (spent_ns * NS) if spent_ns else 0.0

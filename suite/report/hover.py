@@ -5,7 +5,19 @@ from html import escape
 from suite.outcome import Outcome
 from suite.report.method import OUTCOMES
 from suite.report.printable import clipped, printable
-from suite.report.words import UNKNOWN, bytes_rate, case_title, duration, marks, percent, rate_unit, relative_error, si, timing
+from suite.report.words import (
+    UNKNOWN,
+    bytes_rate,
+    case_title,
+    cycles,
+    duration,
+    marks,
+    percent,
+    rate_unit,
+    relative_error,
+    si,
+    timing,
+)
 from suite.rows import ResultRow
 
 # By the beginning of a mark: why it matters.
@@ -13,6 +25,7 @@ EXPLAINED = {
     "one sample": "nothing says how far the next would differ",
     "no interval": "nothing says how far the next would differ",
     "± not resolved": "the interval is wider than twice the median",
+    "in cycles": "times step to and fro with the clock; a launch takes the same cycles at each of its steps",
     "not converged": "the interval did not become as narrow as asked in the time allowed",
     "not steady": "clock and power had not settled before sampling",
     "contended": "others used the device meanwhile",
@@ -51,6 +64,7 @@ def _lines(row: ResultRow) -> list[str]:
         f"{row.bound or UNKNOWN} bound",
         f"{si(row.flop_s, unit)}, {bytes_rate(row)} at {row.arithmetic_intensity:.4g} {unit.replace('/s', '/B')}",
         f"p50 {timing(row)}{_interval(row)}",
+        *([f"{cycles(row)} cycles"] if row.p50_cycles else []),
         _fractions(row),
         f"clock {si(row.clock_hz, 'Hz')}, power {si(row.power_w, 'W')}",
         _errors(row),

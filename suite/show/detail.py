@@ -11,7 +11,7 @@ from suite.report.floors import Floor, Ground, floors, missed_by, times_over, ve
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
 from suite.report.quantities import MASK, named_fact, readings, tokens_rate
 from suite.report.timeline import timeline
-from suite.report.words import UNKNOWN, bytes_rate, case_title, counted, duration, percent, rate_unit, si, timing
+from suite.report.words import UNKNOWN, bytes_rate, case_title, counted, cycles, duration, percent, rate_unit, si, timing
 from suite.roofline import launch_times_s
 from suite.rows import ResultDetail, ResultRow
 from suite.show.chart import histogram
@@ -113,6 +113,7 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
     count = counted(row.count or 0, "sample")
     return {
         "time": f"{timing(row)}, 95 % interval of the median {duration(low)} to {duration(high)}",
+        **({"cycles": f"{cycles(row)}, by the clock counted over each sample"} if row.p50_cycles else {}),
         "spread": f"p05 {duration(row.p05_s)}, p95 {duration(row.p95_s)}, min {duration(row.min_s)}, {count}",
         "converged": _answer(row.converged),
         "steady": _steady(row),

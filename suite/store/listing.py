@@ -56,6 +56,7 @@ COLUMNS: dict[str, Any] = {
 SUMMARY_FIELDS = (
     "bound", "count", "p50_s", "p05_s", "p95_s", "min_s", "flop_s", "bytes_s", "clock_hz", "energy_j", "power_w", "throttle",
     "interval_low_s", "interval_high_s", "fraction_spec", "fraction_boost", "fraction_at_clock", "quantisation_error",
+    "p50_cycles", "interval_low_cycles", "interval_high_cycles",
 )  # fmt: skip
 _TEXTS = ("bound", "throttle")
 NUMBERS = ("error_rel", "tolerance", *(name for name in SUMMARY_FIELDS if name not in _TEXTS))
@@ -119,14 +120,18 @@ def to_row(fields: dict[str, Any], empirical: Empirical | None = None) -> Result
         for name in ("params", "semantics", "switches"):
             fields[name] = _parsed(fields[name])
         fields["finished_at"] = utc_text(fields["finished_at"])
-        low, high = fields.pop("interval_low_s"), fields.pop("interval_high_s")
         return ResultRow(
-            interval_s=None if low is None or high is None else (low, high),
+            interval_s=_ends(fields.pop("interval_low_s"), fields.pop("interval_high_s")),
+            interval_cycles=_ends(fields.pop("interval_low_cycles"), fields.pop("interval_high_cycles")),
             fractions=Fractions(
                 fields.pop("fraction_spec"), fields.pop("fraction_boost"), fields.pop("fraction_at_clock"), seen
             ),
             **fields,
         )
+
+
+def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
+    return None if low is None or high is None else (low, high)
 
 
 def _refuse_misfits(fields: Mapping[str, Any]) -> None:

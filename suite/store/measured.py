@@ -15,17 +15,20 @@ Columns = Mapping[Any, Any]  # one row, by column name
 
 # Fields that are columns of the same name.
 _PLAIN = ("reason", "execution", "converged", "steady", "contended", "peak_memory_bytes")
-_SAMPLE_PLAIN = ("launches", "resolution_s", "count", "sum_ns", "min_ns", "median_ns", "stride")
+_SAMPLE_PLAIN = ("launches", "resolution_s", "count", "sum_ns", "min_ns", "median_ns", "stride", "median_cycles")
 
 
 def result_columns(measurement: Measurement) -> dict[str, Any]:
     """The columns of ``result`` that come from a measurement."""
     low, high = measurement.interval_s or (None, None)
+    low_cycles, high_cycles = measurement.interval_cycles or (None, None)
     return {
         **{name: getattr(measurement, name) for name in _PLAIN},
         "outcome": measurement.outcome.value,
         "interval_low_s": low,
         "interval_high_s": high,
+        "interval_low_cycles": low_cycles,
+        "interval_high_cycles": high_cycles,
         "method": measurement.samples.method if measurement.samples else None,
         "error_rel": worst_error(measurement),
         "check_before": measurement.check_before.to_json() if measurement.check_before else None,
@@ -46,6 +49,7 @@ def sample_columns(samples: SampleSet) -> dict[str, Any]:
     return {
         **{name: getattr(samples, name) for name in _SAMPLE_PLAIN},
         "durations": encode(samples.durations_ns),
+        "clocks": encode(samples.clocks_khz) if samples.clocks_khz else None,
         "boundaries": list(samples.boundaries),
         "details": dict(samples.details),
         "spans": [list(span) for span in samples.spans],
@@ -71,10 +75,10 @@ def rebuild_measurement(result: Columns, samples: Columns | None, telemetry: byt
 
 def read_columns(result: Columns) -> dict[str, Any]:
     """The fields of a measurement that a ``result`` row has; ``ValueError`` where they say nothing."""
-    low, high = result["interval_low_s"], result["interval_high_s"]
     return {
         "outcome": Outcome(result["outcome"]),
-        "interval_s": (low, high) if low is not None and high is not None else None,
+        "interval_s": _ends(result["interval_low_s"], result["interval_high_s"]),
+        "interval_cycles": _ends(result["interval_low_cycles"], result["interval_high_cycles"]),
         "check_before": Check.from_json(result["check_before"]) if result["check_before"] else None,
         "check_after": Check.from_json(result["check_after"]) if result["check_after"] else None,
         "phases_s": _numbers(result["phases_s"]),
@@ -90,9 +94,14 @@ def rebuild_samples(columns: Columns, method: str) -> SampleSet:
         boundaries=tuple(columns["boundaries"]),
         details=json_object(columns["details"], "details"),
         spans=_spans(columns["spans"]),
+        clocks_khz=_decoded(columns["clocks"]) if columns["clocks"] else (),
         method=method,
         **{name: columns[name] for name in _SAMPLE_PLAIN},
     )
+
+
+def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
+    return (low, high) if low is not None and high is not None else None
 
 
 def _spans(stored: object) -> tuple[Span, ...]:

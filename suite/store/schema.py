@@ -15,7 +15,12 @@ from suite.store import lease, orphans, sqlite
 from suite.store.files import shown
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-LINEAGE: tuple[str, ...] = ("0001", "0002", "0003")  # every revision, oldest first; a test holds it against the migrations
+LINEAGE: tuple[str, ...] = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+)  # every revision, oldest first; a test holds it against the migrations
 
 _one_at_a_time = threading.Lock()  # Alembic keeps what it works on in module globals
 

@@ -169,6 +169,8 @@ class Result(Base):
     contended: Mapped[bool | None]
     interval_low_s: Mapped[float | None]
     interval_high_s: Mapped[float | None]
+    interval_low_cycles: Mapped[float | None]
+    interval_high_cycles: Mapped[float | None]
     error_rel: Mapped[float | None]
     method: Mapped[str | None]
     reason: Mapped[str]
@@ -203,6 +205,9 @@ class Summary(Base):
     min_s: Mapped[float]
     interval_low_s: Mapped[float | None]
     interval_high_s: Mapped[float | None]
+    p50_cycles: Mapped[float | None]
+    interval_low_cycles: Mapped[float | None]
+    interval_high_cycles: Mapped[float | None]
     flop_s: Mapped[float]
     bytes_s: Mapped[float]
     fraction_spec: Mapped[float | None]
@@ -218,6 +223,7 @@ class Summary(Base):
 class SampleBlob(Base):
     """Raw samples of a timed result; ``durations`` are as ``suite.measure.samples.encode`` leaves them.
 
+    ``clocks`` are the kHz of each kept sample, encoded like them, where the device's clock was counted over every sample.
     ``spans`` are [first sample, began, ended], seconds; results from before they were kept have neither spans nor a median.
     """
 
@@ -235,6 +241,8 @@ class SampleBlob(Base):
     durations: Mapped[bytes] = mapped_column(LargeBinary)
     details: Mapped[Json]
     spans: Mapped[list[list[float]]] = mapped_column(server_default="[]")
+    clocks: Mapped[bytes | None] = mapped_column(LargeBinary)
+    median_cycles: Mapped[float | None]
 
 
 class TelemetryBlob(Base):

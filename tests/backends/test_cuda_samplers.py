@@ -7,6 +7,7 @@ import pytest
 from backends.torch.cuda_graph import RING, GraphSampler
 from backends.torch.cuda_spin import BATCH, SPIN_CYCLES, SpinSampler
 from backends.torch.graph_names import parse_names
+from suite.backend import Counting
 from tests.backends.fake_cuda import FakeCuda, FakeFlush, FakeKernel
 
 
@@ -245,3 +246,54 @@ def test_where_handing_over_would_be_timed_no_graph_is_made() -> None:
     cuda = FakeCuda(external=False)
     with pytest.raises(RuntimeError, match="would time how results are handed over"):
         GraphSampler(ReturningKernel(cuda, sets=1, seconds=1e-4), 1, sample_s=0.002, cuda=cuda)
+
+
+class FakeClock:
+    """Counts one reading before and one after each launch of its graph; ``lost`` is the replay over which it saw nothing."""
+
+    def __init__(self, cuda: FakeCuda, lost: int | None = None) -> None:
+        self.cuda, self.lost = cuda, lost
+        self.ends: list[int] = []
+        self.read = 0
+
+    def enqueue(self, end: int) -> None:
+        self.ends.append(end)
+
+    def khz(self) -> int | None:
+        self.read += 1
+        return None if self.read == self.lost else 1_000_000 + self.read
+
+
+def test_the_clock_is_counted_over_each_sample_from_before_its_first_event_to_behind_its_last() -> None:
+    cuda = FakeCuda()
+    clocks: list[FakeClock] = []
+
+    def clock() -> FakeClock:
+        clocks.append(FakeClock(cuda))
+        return clocks[-1]
+
+    sampler = GraphSampler(FakeKernel(cuda, sets=1, seconds=1e-4), 1, sample_s=0.002, clock=clock, cuda=cuda)
+    assert isinstance(sampler, Counting)
+    assert [each.ends for each in clocks] == [[0, 1]] * RING
+    assert sampler.details["clock"] == "counted over each graph"
+    durations_ns = sampler.sample(RING + 1)
+    assert list(sampler.clocks_khz()) == [1_000_001] * RING + [1_000_002]
+    assert len(durations_ns) == len(sampler.clocks_khz())
+    sampler.sample(2)
+    assert len(sampler.clocks_khz()) == 2
+
+
+def test_one_sample_that_was_not_counted_leaves_none_counted() -> None:
+    cuda = FakeCuda()
+    sampler = GraphSampler(FakeKernel(cuda, 1, 1e-4), 1, sample_s=0.002, clock=lambda: FakeClock(cuda, lost=1), cuda=cuda)
+    sampler.sample(3)
+    assert not sampler.clocks_khz()
+
+
+def test_around_a_replay_no_clock_is_counted() -> None:
+    """Its readings would be in the time."""
+    cuda = FakeCuda(external=False)
+    sampler = GraphSampler(FakeKernel(cuda, 1, 1e-4), 1, sample_s=0.002, clock=lambda: FakeClock(cuda), cuda=cuda)
+    sampler.sample(3)
+    assert not sampler.clocks_khz()
+    assert sampler.details["clock"] == "not counted"

@@ -1,10 +1,15 @@
 """Readings of the device's counters, paired by multiprocessor."""
 
+import numpy as np
 import pytest
 
 pytest.importorskip("triton")
 
-from backends.triton.device_clock import pair
+from backends.triton import device_clock
+
+
+def pair(before: list[list[int]], after: list[list[int]]) -> device_clock.Window | None:
+    return device_clock.pair(np.array(before, dtype=np.int64), np.array(after, dtype=np.int64))
 
 
 def test_clock_is_cycles_over_nanoseconds_of_the_same_multiprocessor() -> None:

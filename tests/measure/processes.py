@@ -55,6 +55,13 @@ def square_wave(draw: Draw, period: int, step: float, spread: float) -> Series:
     return white(draw, spread) + step * ((2 * np.arange(COUNT) // period) % 2)
 
 
+def stepping(draw: Draw, step: float = 0.012, steps: int = 5, each: int = 40) -> Series:
+    """A clock at a limit of power: every ``each`` samples or so one of ``steps`` levels around 1."""
+    changes = np.cumsum(draw.random(COUNT) < 1 / each)
+    levels = draw.integers(0, steps, changes[-1] + 1)
+    return 1 + step * (levels[changes] - (steps - 1) / 2)
+
+
 def two_modes(draw: Draw, share: float, step: float, spread: float) -> Series:
     """Around 1, and ``share`` of the samples around 1 + step."""
     return white(draw, spread) + step * (draw.random(COUNT) < share)

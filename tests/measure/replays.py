@@ -21,12 +21,17 @@ class Settings(NamedTuple):
 
 
 class Tape(NamedTuple):
-    """Samples in the order taken, seconds each; ``wall_s`` is what one cost in wall time, ``truth`` the median sought."""
+    """Samples in the order taken, seconds each; ``wall_s`` is what one cost in wall time, ``truth`` the median sought.
+
+    ``cycles`` are those of each sample where the device's clock was counted, and then ``truth_cycles`` is their median.
+    """
 
     durations_s: Sequence[float]
     truth: float
     resolution_s: float
     wall_s: float
+    cycles: Sequence[float] = ()
+    truth_cycles: float = 0.0
 
     @property
     def lasts_s(self) -> float:
@@ -45,11 +50,17 @@ class Replay(NamedTuple):
         interval = self.rule.interval
         return interval is not None and interval.low <= truth <= interval.high
 
+    def held_cycles(self, truth: float) -> bool:
+        """The same of the interval in cycles."""
+        interval = self.rule.interval_cycles
+        return interval is not None and interval.low <= truth <= interval.high
+
 
 class Tally(NamedTuple):
     """What the replays came to: how many held the truth, how many converged, and the medians of cost and width."""
 
     covered: int
+    covered_cycles: int
     converged: int
     samples: float
     wall_s: float
@@ -63,7 +74,7 @@ def replay(tape: Tape, start: int, settings: Settings) -> Replay:
     while not rule.done() and position < len(tape.durations_s):
         taken = tape.durations_s[position : position + rule.next_count()]
         position += len(taken)
-        rule.feed(taken, tape.wall_s * len(taken))
+        rule.feed(taken, tape.wall_s * len(taken), tape.cycles[position - len(taken) : position])
     return Replay(start, rule)
 
 
@@ -81,6 +92,7 @@ def tally(tape: Tape, settings: Settings = Settings(), count: int = REPLAYS, see
     widths = [each.rule.interval.high - each.rule.interval.low for each in done if each.rule.interval]
     return Tally(
         covered=sum(each.held(tape.truth) for each in done),
+        covered_cycles=sum(each.held_cycles(tape.truth_cycles) for each in done),
         converged=sum(each.rule.converged for each in done),
         samples=samples,
         wall_s=samples * tape.wall_s,

@@ -85,6 +85,18 @@ class ScriptedSampler:
         self.closed = True
 
 
+class CountedSampler(ScriptedSampler):
+    """A sampler over whose samples a device's clock is counted: kHz by index."""
+
+    def __init__(self, *given: Any, clock_khz: Callable[[int], int]) -> None:
+        super().__init__(*given)
+        self.clock_khz = clock_khz
+
+    def clocks_khz(self) -> Sequence[int]:
+        count = self.calls[-1]
+        return [self.clock_khz(index) for index in range(self.taken - count, self.taken)]
+
+
 class Clock:
     """A clock that only moves when told to."""
 

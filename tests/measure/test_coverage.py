@@ -6,9 +6,21 @@ the median in 180 to 198 of them.  ``tests/recordings/COVERAGE.md`` has the figu
 
 from statistics import median
 
+import numpy as np
 import pytest
 
-from tests.measure.processes import HELD_MORE, HIDDEN, PROMISED, SAMPLE_S, UNSEEN, correlated, square_wave, tape, white
+from tests.measure.processes import (
+    HELD_MORE,
+    HIDDEN,
+    PROMISED,
+    SAMPLE_S,
+    UNSEEN,
+    correlated,
+    square_wave,
+    stepping,
+    tape,
+    white,
+)
 from tests.measure.replays import REPLAYS, Settings, Tape, held_around, replay, settings_for, tally, wander
 from tests.recordings.recording import Recording, every_recording
 
@@ -88,6 +100,30 @@ def test_stopping_at_the_first_narrow_look_costs_little_coverage():
     noisy = tape(lambda draw: white(draw, 0.02))
     once = Settings(target=1.0, min_time_s=0.5)
     assert tally(noisy, once).covered - tally(noisy).covered <= 0.03 * REPLAYS
+
+
+@pytest.mark.parametrize(("rho", "spread"), [(0.0, 0.003), (0.5, 0.003), (0.9, 0.002)])
+def test_cycles_are_held_as_times_are_while_the_clock_steps(rho, spread):
+    """A product at a limit of power: its cycles have ordinary noise, its times follow a clock that steps by 1.2 %."""
+    plain = tape(lambda draw: correlated(draw, rho, spread))
+    cycles = [1.3e9 * each for each in plain.durations_s]
+    levels = stepping(np.random.default_rng(8))
+    durations_s = [each / (1.3e9 * level) for each, level in zip(cycles, levels.tolist(), strict=True)]
+    capped = plain._replace(durations_s=durations_s, cycles=cycles, truth_cycles=1.3e9 * plain.truth)
+    got = tally(capped, BRIEF)
+    assert LEAST <= got.covered_cycles <= MOST
+    assert got.converged == REPLAYS
+    assert got.wall_s <= 2 * NVBENCH_S
+    assert tally(capped._replace(cycles=()), BRIEF).converged < REPLAYS, "of the times alone some are never known"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in every_recording() if Recording.read(path).clocks_khz], ids=lambda path: path.stem
+)
+def test_the_cycles_of_a_recording_are_held(path):
+    recorded = Recording.read(path).tape()
+    got = tally(recorded, settings_for(recorded))
+    assert got.covered_cycles >= LEAST
 
 
 @pytest.mark.parametrize("path", every_recording(), ids=lambda path: path.stem)

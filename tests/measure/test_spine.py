@@ -12,7 +12,7 @@ from suite.measure.timeline import sample_times_s, sampling_s
 from suite.outcome import Outcome
 from suite.roofline import ENERGY_WINDOW_S
 from suite.settings import MeasureSettings
-from tests.measure.stand_ins import Clock, ScriptedBackend, ScriptedKernel, ScriptedSampler, ScriptedTelemetry
+from tests.measure.stand_ins import Clock, CountedSampler, ScriptedBackend, ScriptedKernel, ScriptedSampler, ScriptedTelemetry
 
 WORKLOAD = Workload("gemm", "fp32", items({"m": 8, "n": 8, "k": 8, "layout": "nt"}))
 
@@ -35,6 +35,13 @@ class Rig:
         case = Case(WORKLOAD, "library", "scripted", Regime("cold", load, "device"))
         order = Order(sets=self.kernel.sets, tolerance=1e-6, seed=5, rounds=rounds)
         self.trial = Trial(self.backend, case, order, MeasureSettings(), self.phases.append)
+
+    def count(self, clock, clock_khz):
+        """Have the device's clock counted over each sample."""
+        plain = self.sampler
+        self.sampler = CountedSampler(plain.kernel, plain.duration_ns, clock, plain.launches, clock_khz=clock_khz)
+        self.backend.parts = (self.kernel, self.sampler, self.telemetry)
+        return self
 
     def run(self, rounds=1):
         early = self.trial.prepare()
@@ -306,3 +313,32 @@ def test_the_interval_that_is_kept_is_no_narrower_than_the_timers_step(clock, ro
     result = rig.run(rounds)
     assert result.interval_s == pytest.approx((4.75e-6, 5.25e-6))
     assert result.converged is True
+
+
+def stepping(low, high):
+    """Three samples of one kind, then three of the other."""
+    return lambda index: (low, high)[index // 3 % 2]
+
+
+@pytest.mark.parametrize("rounds", [1, 8])
+def test_cycles_come_back_with_their_interval_where_the_clock_was_counted(clock, rounds):
+    durations_ns, clocks_khz = stepping(1_000_000, 1_100_000), stepping(1_430_000, 1_300_000)
+    counted = Rig(clock, rounds=rounds, duration_ns=durations_ns, launches=2).count(clock, clocks_khz).run(rounds)
+    assert counted.samples.median_cycles == pytest.approx(1.43e6)
+    assert len(counted.samples.clocks_khz) == len(counted.samples.durations_ns)
+    for duration_ns, clock_khz in zip(counted.samples.durations_ns, counted.samples.clocks_khz, strict=True):
+        assert duration_ns * clock_khz * 1e-6 == pytest.approx(1.43e6)
+    assert counted.interval_cycles == pytest.approx((0.715e6, 0.715e6), rel=1e-4)
+    assert counted.converged
+    uncounted = Rig(clock, rounds=rounds, duration_ns=durations_ns).run(rounds)
+    assert uncounted.interval_cycles is None
+    assert uncounted.samples.clocks_khz == ()
+    assert uncounted.samples.count > 2 * counted.samples.count or rounds > 1
+
+
+def test_a_thinned_recording_keeps_the_clock_of_each_kept_sample(clock):
+    rig = Rig(clock, duration_ns=lambda index: 1_000 + index % 7).count(clock, lambda index: 1_000_000 + index % 7)
+    samples = rig.run().samples
+    assert samples.stride > 1
+    assert len(samples.clocks_khz) == len(samples.durations_ns)
+    assert all(khz - 1_000_000 == ns - 1_000 for ns, khz in zip(samples.durations_ns, samples.clocks_khz, strict=True))

@@ -1,10 +1,11 @@
 import random
 from itertools import pairwise
+from statistics import median
 
 import pytest
 
 from suite.measure.statistics import median_interval
-from suite.measure.stopping import LOOK_GROWTH, IntervalRule
+from suite.measure.stopping import LOOK_GROWTH, SHARE_OF_CLOCK, IntervalRule
 
 
 def run(rule, recording, start=0):
@@ -119,3 +120,56 @@ def test_a_handful_of_long_samples_is_told_of_within_its_range(count, within):
     run(rule, samples)
     assert not rule.converged
     assert (rule.interval.low >= min(samples) - 1e-9 and rule.interval.high <= max(samples) + 1e-9) is within
+
+
+def capped(seconds, seed=6):
+    """A product of 2.2 million cycles, at a clock that steps by 1.2 % every 80 ms or so: durations and cycles."""
+    draw, clock = random.Random(seed), 1.34e9
+    durations_s, cycles = [], []
+    while len(durations_s) < seconds / 1.6e-3:
+        if draw.random() < 0.02:
+            clock = draw.choice([1.31e9, 1.325e9, 1.34e9, 1.355e9, 1.37e9])
+        cycles.append(2.2e6 * draw.gauss(1.0, 0.001))
+        durations_s.append(cycles[-1] / clock)
+    return durations_s, cycles
+
+
+def fed(rule, durations_s, cycles):
+    position = 0
+    while not rule.done():
+        end = position + rule.next_count()
+        rule.feed(durations_s[position:end], sum(durations_s[position:end]), cycles[position:end])
+        position = end
+    return sum(durations_s[:position])
+
+
+def test_under_a_clock_that_steps_a_median_known_in_cycles_is_enough():
+    durations_s, cycles = capped(12.0)
+    counted, uncounted = (IntervalRule(0.005, 20, 0.1, 10.0, 1e-9) for _ in range(2))
+    took_s, long_s = fed(counted, durations_s, cycles), fed(uncounted, durations_s, [])
+    assert counted.converged
+    assert SHARE_OF_CLOCK * 0.1 <= took_s < 0.7 < long_s
+    assert counted.interval_cycles.low <= 2.2e6 <= counted.interval_cycles.high
+    assert counted.interval_cycles.relative_half_width(2.2e6) <= 0.005
+    center = median(counted.samples)
+    assert counted.interval.relative_half_width(center) > 0.005, "what is told of the time is no narrower than it was"
+    assert uncounted.interval_cycles is None
+
+
+def test_cycles_that_wander_do_not_end_what_the_time_does_not():
+    durations_s, _ = capped(3.0)
+    rule = IntervalRule(0.005, 20, 0.1, 2.0, 1e-9)
+    assert fed(rule, durations_s, [duration * 1.3e9 for duration in durations_s]) == pytest.approx(2.0, rel=0.1)
+    assert not rule.converged
+
+
+def test_one_call_without_a_clock_leaves_the_time_alone():
+    durations_s, cycles = capped(3.0)
+    rule = IntervalRule(0.005, 20, 0.1, 2.0, 1e-9)
+    rule.feed(durations_s[:1], durations_s[0], [])
+    while not rule.done():
+        start = len(rule.samples)
+        end = start + rule.next_count()
+        rule.feed(durations_s[start:end], sum(durations_s[start:end]), cycles[start:end])
+    assert rule.interval_cycles is None
+    assert not rule.converged

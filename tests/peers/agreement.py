@@ -7,6 +7,7 @@ from typing import NamedTuple
 from backends.torch.graph_names import NAME_CHARACTERS
 from suite.case import Regime
 from suite.planned import PlannedCase
+from suite.settings import MeasureSettings
 from tests.peers import ncu, nvbench
 from tests.peers.bench import COLD, WARM, Bench, Measured, batches_s
 from tests.peers.child import PeerFailed
@@ -40,7 +41,7 @@ class Compared(NamedTuple):
 def run(session: Session) -> None:
     """Ours first, ncu once for each cache regime, then one row each; last the alternation with nvbench."""
     compared = comparisons(session.bench)
-    ours = [session.measure(each.planned) for each in compared]
+    ours = [session.measure(each.planned, bursts(session.bench)) for each in compared]
     alone = isolated(session, compared)
     theirs = profiled(session, [each.planned for each in compared])
     for each, measured, reading, alone_s in zip(compared, ours, theirs, alone, strict=True):
@@ -54,7 +55,10 @@ def comparisons(bench: Bench) -> list[Compared]:
     for kind, sides in (("cycles", LONG_SIDES), ("short", SHORT_SIDES)):
         for side in sides:
             gemm = square("bf16", side).scaled(bench.tiny)
-            cases += [Compared(_name(gemm.title, regime), kind, bench.gemm(gemm, regime)) for regime in (WARM, COLD)]
+            for regime in (WARM, COLD):
+                load = "burst" if kind == "short" else regime.load
+                planned = bench.gemm(gemm, regime._replace(load=load))
+                cases.append(Compared(_name(gemm.title, regime), kind, planned))
     copy = bench.copy(TINY_COPY_BYTES if bench.tiny else COPY_BYTES)
     return [*cases, Compared("copy 1 GiB cold" if not bench.tiny else "copy 1 MiB cold", "time", copy)]
 
@@ -68,7 +72,15 @@ def isolated(session: Session, compared: Sequence[Compared]) -> list[float | Non
         return [None] * len(compared)
     bench = Bench(session.target, session.tiny, {"sampler": "spin"})
     spin = session._replace(bench=bench)
-    return [isolated_s(spin.measure(each.planned, label="alone")) if each.kind == "short" else None for each in compared]
+    return [
+        isolated_s(spin.measure(each.planned, bursts(bench), label="alone")) if each.kind == "short" else None
+        for each in compared
+    ]
+
+
+def bursts(bench: Bench) -> MeasureSettings:
+    """For the times of short kernels: ncu launches each of them on a device that has been idle, at the clock of such a one."""
+    return bench.settings(burst_first_idle_s=1.0, burst_idle_s=0.5)
 
 
 def isolated_s(measured: Measured) -> float | None:

@@ -37,7 +37,8 @@ def _cell(tape: Tape, settings: Settings, name: str, around: bool = False) -> st
     with mock.patch("suite.measure.stopping.median_interval", CONSTRUCTIONS[name]):
         got = tally(tape, settings)
         also = f", {100 * held_around(tape, settings) / REPLAYS:.0f}" if around else ""
-    return f"{100 * got.covered / REPLAYS:.0f}{also} at {got.wall_s:.2f} s"
+        in_cycles = f", cycles {100 * got.covered_cycles / REPLAYS:.0f}" if tape.cycles else ""
+    return f"{100 * got.covered / REPLAYS:.0f}{also}{in_cycles} at {got.wall_s:.2f} s"
 
 
 def _head(first: str, names: list[str]) -> None:

@@ -22,6 +22,7 @@ from suite.backend import DeviceInfo, Sampler
 from suite.case import Case, Regime, Workload, items
 from suite.jobs import registry
 from suite.jobs.calibration import working_set_bytes
+from suite.measure.collected import take
 from suite.measure.load import settle
 from suite.measure.regimes import rotating_sets
 from suite.settings import MeasureSettings
@@ -122,7 +123,7 @@ def record(wanted: Wanted, backend_name: str, index: int, limits: Limits) -> Rec
     steady = settle(sampler, backend.telemetry(), settings)
     _sample(sampler, limits._replace(seconds=limits.warm_up_s))
     busy_before = _busy_elsewhere_s()
-    durations_ns, wall_s = _sample(sampler, limits)
+    durations_ns, clocks_khz, wall_s = _sample(sampler, limits)
     busy_s = _busy_elsewhere_s() - busy_before
     recording = Recording(
         name=f"{backend_name}-{wanted.name}",
@@ -136,6 +137,7 @@ def record(wanted: Wanted, backend_name: str, index: int, limits: Limits) -> Rec
         others=round(max(0.0, busy_s) / (wall_s * len(durations_ns)), 3),
         details=dict(sampler.details),
         durations_ns=tuple(durations_ns),
+        clocks_khz=tuple(clocks_khz),
     )
     sampler.close()
     kernel.close()
@@ -149,15 +151,18 @@ def _case(wanted: Wanted, info: DeviceInfo) -> Case:
     return Case(workload, "library", info.backend, wanted.regime, switches)
 
 
-def _sample(sampler: Sampler, limits: Limits) -> tuple[list[int], float]:
-    """Samples in calls of about ``CHUNK_S``, and the wall time of one."""
+def _sample(sampler: Sampler, limits: Limits) -> tuple[list[int], list[int], float]:
+    """Samples in calls of about ``CHUNK_S``, the clock over each where it is counted, and the wall time of one."""
     durations_ns: list[int] = []
+    clocks_khz: list[int] = []
     count, began_s, per_sample_s = 1, time.monotonic(), 0.0
     while len(durations_ns) < limits.most and time.monotonic() - began_s <= limits.seconds:
-        durations_ns.extend(sampler.sample(count))
+        taken = take(sampler, count)
+        durations_ns.extend(taken.durations_ns)
+        clocks_khz.extend(taken.clocks_khz)
         per_sample_s = (time.monotonic() - began_s) / len(durations_ns)
         count = max(1, min(int(CHUNK_S / per_sample_s), limits.most - len(durations_ns)))
-    return durations_ns, per_sample_s
+    return durations_ns, clocks_khz if len(clocks_khz) == len(durations_ns) else [], per_sample_s
 
 
 def _busy_elsewhere_s() -> float:

@@ -3,6 +3,7 @@ import pytest
 from suite.report.words import (
     common_unit,
     counted,
+    cycles,
     doubtful,
     duration,
     marks,
@@ -62,6 +63,16 @@ def test_an_interval_wider_than_the_median_is_marked_with_its_reason():
     row = result(p50_s=2e-3, interval_s=(1e-3, 9.4e-3), count=1)
     assert marks(row) == ("± not resolved: 1.000 ms to 9.400 ms from 1 sample",)
     assert marks(result(p50_s=2e-3, interval_s=(0.1e-3, 4.0e-3))) == ()
+
+
+def test_a_median_that_is_known_better_in_cycles_is_marked_with_them():
+    held = {"p50_s": 2e-3, "p50_cycles": 2.7e6, "interval_cycles": (2.6946e6, 2.7054e6), "converged": True}
+    row = result(**held, interval_s=(1.96e-3, 2.04e-3))
+    assert cycles(row) == "2,700,000 ± 0.20 %"
+    assert marks(row) == ("in cycles ± 0.20 %",)
+    assert marks(result(**held, interval_s=(1.999e-3, 2.001e-3))) == (), "the time is known as well"
+    assert marks(result(**{**held, "converged": False}, interval_s=(1.96e-3, 2.04e-3))) == ("not converged",)
+    assert cycles(result(p50_s=2e-3)) == ""
 
 
 def test_one_is_not_said_in_the_plural():

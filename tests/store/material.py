@@ -1,5 +1,6 @@
 """Runs, planned cases and measurements as a sweep hands them to the store."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
@@ -63,6 +64,14 @@ def sample_set(count: int = 200, base_ns: int = 20_000) -> SampleSet:
     figures = {"count": count, "sum_ns": sum(durations), "min_ns": min(durations), "median_ns": median(durations)}
     more: dict[str, Any] = {"boundaries": starts, "details": {"sets": 3}, "spans": spans, **figures}
     return SampleSet(durations, 10, "graph", 1e-9, **more)
+
+
+def counted(samples: SampleSet | None = None) -> Measurement:
+    """A measurement whose clock was counted over every sample."""
+    plain = samples or sample_set()
+    clocks_khz = tuple(1_330_000 + 7_500 * (i % 7) for i in range(len(plain.durations_ns)))
+    known = replace(plain, clocks_khz=clocks_khz, median_cycles=26_700.125)
+    return measurement(samples=known, interval_cycles=(2669.0, 2671.5))
 
 
 def telemetry(points: int = 100) -> dict[str, Channel]:

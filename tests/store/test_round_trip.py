@@ -48,6 +48,8 @@ sample_sets = st.builds(
     boundaries=st.lists(counts, max_size=10).map(tuple),
     details=json_objects,
     spans=st.lists(st.builds(Span, counts, finite, finite), max_size=10).map(tuple),
+    clocks_khz=st.lists(counts, max_size=50).map(tuple),
+    median_cycles=st.none() | durations,
 )
 
 
@@ -61,6 +63,7 @@ def measurements(draw: Any) -> Measurement:
         execution=draw(st.sampled_from(["native", "emulated"])),
         samples=draw(sample_sets if timed else st.none() | sample_sets),
         interval_s=draw(st.none() | st.tuples(durations, durations)),
+        interval_cycles=draw(st.none() | st.tuples(durations, durations)),
         converged=draw(st.none() | st.booleans()),
         steady=draw(st.none() | st.booleans()),
         contended=draw(st.none() | st.booleans()),

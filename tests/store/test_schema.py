@@ -21,13 +21,14 @@ from suite.store.tables import Base
 from suite.store.writer import Store
 from tests.store import material
 
+HEAD = schema.LINEAGE[-1]
 NEXT_REVISION = '''
 """A later schema, made up for this test: a new column, and a table rebuilt, as SQLite must for most changes."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
+revision = "9999"
+down_revision = "{head}"
 
 
 def upgrade() -> None:
@@ -55,9 +56,9 @@ def later_version(monkeypatch: pytest.MonkeyPatch, folder: Path, then: str = "")
     (migrations / "versions").mkdir(parents=True)
     for file in schema.MIGRATIONS.rglob("*.py"):
         (migrations / file.relative_to(schema.MIGRATIONS)).write_text(file.read_text())
-    (migrations / "versions" / "r0004_next.py").write_text(NEXT_REVISION.format(then=then))
+    (migrations / "versions" / "r9999_next.py").write_text(NEXT_REVISION.format(head=HEAD, then=then))
     monkeypatch.setattr(schema, "MIGRATIONS", migrations)
-    monkeypatch.setattr(schema, "LINEAGE", (*schema.LINEAGE, "0004"))
+    monkeypatch.setattr(schema, "LINEAGE", (*schema.LINEAGE, "9999"))
 
 
 def query(path: Path, sql: str) -> list[tuple[object, ...]]:
@@ -97,23 +98,23 @@ def test_an_older_store_is_copied_and_then_migrated_with_nothing_lost(
     before = Reader.open(str(old)).detail(1)
     later_version(monkeypatch, tmp_path)
     with Store.open(str(old)) as store:
-        assert store.migrated == schema.Upgrade("0003", "0004", old.parent / "store.db.bak-0003")
+        assert store.migrated == schema.Upgrade(HEAD, "9999", old.parent / f"store.db.bak-{HEAD}")
         with store.resume_run("latest") as run:
             run.record(material.record(material.planned(material.case(1))))
-    assert query(old, "select version_num from alembic_version") == [("0004",)]
+    assert query(old, "select version_num from alembic_version") == [("9999",)]
     assert query(old, "select site from run") == [("unknown",)]
     assert Reader.open(str(old)).detail(1) == before
     assert maintain.check(str(old)) == []
-    assert sorted(path.name for path in old.parent.iterdir()) == ["store.db", "store.db.bak-0003"]
+    assert sorted(path.name for path in old.parent.iterdir()) == ["store.db", f"store.db.bak-{HEAD}"]
     monkeypatch.undo()
-    assert Reader.open(str(old.parent / "store.db.bak-0003")).detail(1) == before
+    assert Reader.open(str(old.parent / f"store.db.bak-{HEAD}")).detail(1) == before
 
 
 def test_an_older_store_is_not_read_but_the_remedy_named(old: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     later_version(monkeypatch, tmp_path)
-    with pytest.raises(StoreUnusable, match=r"older schema 0003.*`roofbench store upgrade`"):
+    with pytest.raises(StoreUnusable, match=rf"older schema {HEAD}.*`roofbench store upgrade`"):
         Reader.open(str(old))
-    assert maintain.upgrade(str(old)).backup == old.parent / "store.db.bak-0003"
+    assert maintain.upgrade(str(old)).backup == old.parent / f"store.db.bak-{HEAD}"
     assert len(Reader.open(str(old)).results()) == 1
     assert maintain.upgrade(str(old)).backup is None
 
@@ -125,9 +126,9 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(old: Path, monkeypatc
         with pytest.raises(StoreUnusable, match="no such table: nowhere"):
             Store.open(str(old))
     sqlite.at_rest(old)
-    assert query(old, "select version_num from alembic_version") == [("0003",)]
+    assert query(old, "select version_num from alembic_version") == [(HEAD,)]
     assert len(Reader.open(str(old)).results()) == 1
-    assert (old.parent / "store.db.bak-0003").stat().st_size == len(content)
+    assert (old.parent / f"store.db.bak-{HEAD}").stat().st_size == len(content)
 
 
 def test_a_migration_that_would_lose_rows_is_taken_back(old: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -135,15 +136,15 @@ def test_a_migration_that_would_lose_rows_is_taken_back(old: Path, monkeypatch: 
         later_version(later, tmp_path, then='op.execute("delete from device")')
         with pytest.raises(StoreUnusable, match="rows would lose what they refer to"):
             Store.open(str(old))
-    assert query(old, "select version_num from alembic_version") == [("0003",)]
+    assert query(old, "select version_num from alembic_version") == [(HEAD,)]
     assert query(old, "select count(*) from device") == [(1,)]
 
 
 def test_a_second_copy_does_not_overwrite_the_first(old: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (old.parent / "store.db.bak-0003").write_text("precious")
+    (old.parent / f"store.db.bak-{HEAD}").write_text("precious")
     later_version(monkeypatch, tmp_path)
-    assert maintain.upgrade(str(old)).backup == old.parent / "store.db.bak-0003-2"
-    assert (old.parent / "store.db.bak-0003").read_text() == "precious"
+    assert maintain.upgrade(str(old)).backup == old.parent / f"store.db.bak-{HEAD}-2"
+    assert (old.parent / f"store.db.bak-{HEAD}").read_text() == "precious"
 
 
 def test_a_store_is_not_migrated_under_a_live_run(old: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def errors(path: Path) -> list[float | None]:
 
 
 def test_an_upgrade_keeps_every_row_and_a_rebuild_fills_the_errors_of_old_results(old: Path) -> None:
-    assert maintain.upgrade(str(old)) == schema.Upgrade(SECOND, "0003", old.with_name(f"store.db.bak-{SECOND}"))
+    assert maintain.upgrade(str(old)) == schema.Upgrade(SECOND, schema.LINEAGE[-1], old.with_name(f"store.db.bak-{SECOND}"))
     before = Reader.open(str(old))
     assert [before.detail(row.result_id).measurement for row in before.results()] == [described(n) for n in range(len(TOLD))]
     assert errors(old) == [None] * len(TOLD)

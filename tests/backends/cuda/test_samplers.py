@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from backends.cuda import CudaBackend
+from suite.backend import Counting
 from suite.case import Regime
 from suite.measure.spine import Order, Trial
 from suite.outcome import Outcome
@@ -139,3 +140,23 @@ def test_the_whole_line_of_one_case(backend: CudaBackend, format_name: str, regi
     flop_s = 2 * 1024**3 * measurement.samples.launches / (measurement.samples.min_ns / 1e9)
     print(f"{case.title}: {flop_s / 1e12:.1f} TFLOP/s, {measurement.samples.method} x {measurement.samples.launches}")
     assert 1e10 < flop_s < 1e16
+
+
+def test_the_clock_of_each_sample_is_that_of_the_window_around_them(backend: CudaBackend) -> None:
+    kernel = prepared(backend, on_cuda("bf16", 4096, 4096, 4096, regime=WARM), 1)
+    sampler = graph_of(backend, kernel, on_cuda("bf16", 4096, 4096, 4096, regime=WARM))
+    assert isinstance(sampler, Counting)
+    assert sampler.details["clock"] == "counted over each graph"
+    telemetry = backend.telemetry()
+    sampler.sample(50)
+    telemetry.start()
+    telemetry.mark()
+    durations_ns = sampler.sample(100)
+    telemetry.mark()
+    (window_hz,) = telemetry.stop()["device_clock"].values
+    clocks_hz = [1e3 * each for each in sampler.clocks_khz()]
+    assert len(clocks_hz) == len(durations_ns)
+    assert sum(clocks_hz) / len(clocks_hz) == pytest.approx(window_hz, rel=0.01)
+    assert max(clocks_hz) < 1.02 * 1.98e9
+    cycles = sorted(ns * hz for ns, hz in zip(durations_ns, clocks_hz, strict=True))
+    assert cycles[75] / cycles[25] < 1.01
