@@ -1,9 +1,10 @@
 """The load axis: short windows from idle, or sampling once clock and power have become steady."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from suite.backend import Channel, Sampler, Telemetry
 from suite.measure.collected import Taken, take
@@ -12,6 +13,7 @@ from suite.measure.statistics import median
 from suite.settings import MeasureSettings
 
 NS = 1e-9
+STEP = 0.003  # of the clock: an H200 steps by 0.8 % and more
 CHUNKS_PER_WINDOW = 10  # readings that are averaged in one window of the steady-state detector
 
 
@@ -56,37 +58,56 @@ def burst_windows(sampler: Sampler, telemetry: Telemetry, settings: MeasureSetti
         yield taken, window
 
 
-def settle(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings, briefly: bool = False) -> bool:
-    """Run until successive windows, or means of several, agree, or ``steady_timeout_s`` has passed; return whether they did.
+class Settled(NamedTuple):
+    """Whether successive windows came to agree, and whether the device's clock, counted over samples, moved at their end."""
+
+    steady: bool
+    clock_moves: bool
+
+
+def settle(sampler: Sampler, telemetry: Telemetry, settings: MeasureSettings, briefly: bool = False) -> Settled:
+    """Run until successive windows, or means of several, agree, or ``steady_timeout_s`` has passed.
 
     ``briefly`` only restores the kernel's own load between alternating rounds.
     """
     if briefly:
-        _window(sampler, telemetry, settings.steady_window_s * BRIEF_SHARE)
-        return True
+        _, clocks_khz = _window(sampler, telemetry, settings.steady_window_s * BRIEF_SHARE)
+        return Settled(True, clock_moves(clocks_khz))
     deadline = time.monotonic() + settings.steady_timeout_s
     windows = [_window(sampler, telemetry, settings.steady_window_s)]
-    while time.monotonic() < deadline:
+    steady = False
+    while time.monotonic() < deadline and not steady:
         windows.append(_window(sampler, telemetry, settings.steady_window_s))
-        if settled(windows, settings.steady_tolerance):
-            return True
-    return False
+        steady = settled([reading for reading, _ in windows], settings.steady_tolerance)
+    return Settled(steady, clock_moves([clock for _, clocks_khz in windows[-2:] for clock in clocks_khz]))
 
 
-def _window(sampler: Sampler, telemetry: Telemetry, seconds: float) -> Reading:
+def clock_moves(clocks_khz: Sequence[int]) -> bool:
+    """Whether the clocks counted over samples differ by what is a step; false where none was counted."""
+    if not clocks_khz:
+        return False
+    ordered = sorted(clocks_khz)
+    few = len(ordered) // 20  # at either end: a sample that was held up tells of no step
+    return ordered[-1 - few] - ordered[few] > STEP * ordered[len(ordered) // 2]
+
+
+def _window(sampler: Sampler, telemetry: Telemetry, seconds: float) -> tuple[Reading, Sequence[int]]:
+    """One window's means, and the clock over each of its samples."""
     ends = time.monotonic() + seconds
     count = 1
     durations: list[int] = []
+    clocks_khz: list[int] = []
     clocks: list[float] = []
     powers: list[float] = []
     while time.monotonic() < ends:
-        began = time.monotonic()
-        durations.extend(sampler.sample(count))
-        per_sample_s = max((time.monotonic() - began) / count, 1e-9)
+        taken = take(sampler, count)
+        durations.extend(taken.durations_ns)
+        clocks_khz.extend(taken.clocks_khz)
+        per_sample_s = max(taken.elapsed_s / count, 1e-9)
         count = max(1, int(seconds / CHUNKS_PER_WINDOW / per_sample_s))
         _append(clocks, telemetry.now("sm_clock"))
         _append(powers, telemetry.now("power"))
-    return Reading(median(durations) * NS / sampler.launches, _mean(clocks), _mean(powers))
+    return Reading(median(durations) * NS / sampler.launches, _mean(clocks), _mean(powers)), clocks_khz
 
 
 def _append(values: list[float], reading: float | None) -> None:

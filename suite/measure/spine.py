@@ -52,6 +52,7 @@ class Trial:
         self._collected = Collected()
         self._rule: IntervalRule | None = None
         self._steady: bool | None = None
+        self._clock_moves = False
         self._telemetry: Mapping[str, Channel] = {}
         self._opened_s: float | None = None
         self._contended: bool | None = None
@@ -127,7 +128,7 @@ class Trial:
 
     def _sample_sustained(self, telemetry: Telemetry, first: bool) -> None:
         settled = settle(self._ready_sampler(), telemetry, self._settings, briefly=not first)
-        self._steady = settled and self._steady is not False
+        self._steady, self._clock_moves = settled.steady and self._steady is not False, settled.clock_moves
         self._time("measure", time.monotonic())
         with watched(telemetry) as window:
             self._sample_round()
@@ -149,7 +150,7 @@ class Trial:
             return RoundRule(settings.min_time_s, window_s, most_s)
         least_s = max(settings.min_time_s, window_s)
         resolution_s = self._ready_sampler().resolution_s
-        self._rule = IntervalRule(settings.target, settings.min_batches, least_s, most_s, resolution_s)
+        self._rule = IntervalRule(settings.target, settings.min_batches, least_s, most_s, resolution_s, self._clock_moves)
         return self._rule
 
     def _keep(self, window: Window) -> None:

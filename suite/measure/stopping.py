@@ -6,9 +6,9 @@ from suite.measure.statistics import Interval, median, median_interval
 
 FEWEST_WITH_A_RANGE = 6  # of so many independent samples the median lies between the least and the greatest in 97 of 100 cases
 LOOK_GROWTH = 1.25  # looking after every sample until it happens to be narrow would under-cover; looks are spaced geometrically
-# Of the least time.  At the power limit of an H200 the medians of a product's tenths of a second vary by 0.9 % (standard
-# deviation over 20 s), those of half seconds by 0.45 %.
-SHARE_OF_CLOCK = 5
+# Times the least time.  At the power limit of an H200 the medians of a product's tenths of a second vary by 0.9 % (standard
+# deviation over 20 s), those of half seconds by 0.45 %; of 118 tenths of a second that looked quiet 20 held the median.
+KNOWN_WHILE_STEPPING, KNOWN_IN_CYCLES = 2, 5
 ROUNDING = 1e-9  # a width of exactly one step is one step
 
 
@@ -30,12 +30,23 @@ class IntervalRule:
 
     Where the device's clock was counted over every sample, the median of their cycles is as good a figure: a power limit makes
     the clock step to and fro for as long as one looks, and a kernel takes the same cycles at each step.  It counts once
-    ``SHARE_OF_CLOCK`` times ``min_time_s`` was sampled, so that the clock beside it is known too.
+    ``KNOWN_IN_CYCLES`` times ``min_time_s`` was sampled, so that the clock beside it is known too.  ``clock_moves`` says that
+    it stepped before: then nothing is known before ``KNOWN_WHILE_STEPPING`` times as long, for a tenth of a second may lie
+    between two steps.
     """
 
-    def __init__(self, target: float, min_samples: int, min_time_s: float, max_time_s: float, resolution_s: float) -> None:
+    def __init__(
+        self,
+        target: float,
+        min_samples: int,
+        min_time_s: float,
+        max_time_s: float,
+        resolution_s: float,
+        clock_moves: bool = False,
+    ) -> None:
         self._target, self._min_samples = target, min_samples
-        self._min_time_s, self._max_time_s = min_time_s, max_time_s
+        self._max_time_s, self._known_in_cycles_s = max_time_s, min(KNOWN_IN_CYCLES * min_time_s, max_time_s)
+        self._min_time_s = min(KNOWN_WHILE_STEPPING * min_time_s, max_time_s) if clock_moves else min_time_s
         self._resolution_s = resolution_s
         self._samples: list[float] = []
         self._cycles: list[float] = []
@@ -107,7 +118,7 @@ class IntervalRule:
         if len(self._cycles) == len(self._samples):
             step = self._resolution_s * median(self._cycles) / median(self._samples)
             self._interval_cycles, in_cycles = self._found(self._cycles, step)
-        self._converged = in_time or (in_cycles and self._sampled_s >= SHARE_OF_CLOCK * self._min_time_s)
+        self._converged = in_time or (in_cycles and self._sampled_s >= self._known_in_cycles_s)
 
     def _found(self, values: Sequence[float], step: float) -> tuple[Interval, bool]:
         """The interval to tell of, and whether it is narrow enough."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from statistics import median, pstdev
 from typing import NamedTuple
 
+from suite.measure.load import clock_moves
 from suite.measure.stopping import IntervalRule
 
 REPLAYS = 200
@@ -32,6 +33,12 @@ class Tape(NamedTuple):
     wall_s: float
     cycles: Sequence[float] = ()
     truth_cycles: float = 0.0
+
+    @property
+    def clock_moves(self) -> bool:
+        """As settling finds it."""
+        pairs = zip(self.durations_s[:1000], self.cycles[:1000], strict=False)
+        return clock_moves([round(cycles / duration_s / 1e3) for duration_s, cycles in pairs])
 
     @property
     def lasts_s(self) -> float:
@@ -69,7 +76,7 @@ class Tally(NamedTuple):
 
 def replay(tape: Tape, start: int, settings: Settings) -> Replay:
     """One measurement that began at sample ``start``, fed as the spine feeds it; it ends early where the tape ends."""
-    rule = IntervalRule(*settings, tape.resolution_s)
+    rule = IntervalRule(*settings, tape.resolution_s, tape.clock_moves)
     position = start
     while not rule.done() and position < len(tape.durations_s):
         taken = tape.durations_s[position : position + rule.next_count()]

@@ -8,6 +8,7 @@ from backends.telemetry import nvidia
 from suite.case import Case, Regime, Workload, items
 from suite.errors import UsageError
 from suite.measure.spine import Order, Trial
+from suite.measure.stopping import KNOWN_WHILE_STEPPING
 from suite.measure.timeline import sample_times_s, sampling_s
 from suite.outcome import Outcome
 from suite.roofline import ENERGY_WINDOW_S
@@ -342,3 +343,15 @@ def test_a_thinned_recording_keeps_the_clock_of_each_kept_sample(clock):
     assert samples.stride > 1
     assert len(samples.clocks_khz) == len(samples.durations_ns)
     assert all(khz - 1_000_000 == ns - 1_000 for ns, khz in zip(samples.durations_ns, samples.clocks_khz, strict=True))
+
+
+def test_a_clock_that_stepped_while_settling_has_the_sampling_go_on_for_longer(clock):
+    """A tenth of a second may lie between two steps, and look as quiet as if there were none."""
+
+    def at(index):
+        return 1_300_000 if index // 400 % 2 else 1_330_000
+
+    stepping_rig = Rig(clock).count(clock, at)
+    assert stepping_rig.run().samples.count == pytest.approx(KNOWN_WHILE_STEPPING * 100, abs=2)
+    assert Rig(clock).count(clock, lambda index: 1_300_000).run().samples.count == pytest.approx(101, abs=1)
+    assert Rig(clock).run().samples.count == 101

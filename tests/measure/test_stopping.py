@@ -5,7 +5,7 @@ from statistics import median
 import pytest
 
 from suite.measure.statistics import median_interval
-from suite.measure.stopping import LOOK_GROWTH, SHARE_OF_CLOCK, IntervalRule
+from suite.measure.stopping import KNOWN_IN_CYCLES, LOOK_GROWTH, IntervalRule
 
 
 def run(rule, recording, start=0):
@@ -148,7 +148,7 @@ def test_under_a_clock_that_steps_a_median_known_in_cycles_is_enough():
     counted, uncounted = (IntervalRule(0.005, 20, 0.1, 10.0, 1e-9) for _ in range(2))
     took_s, long_s = fed(counted, durations_s, cycles), fed(uncounted, durations_s, [])
     assert counted.converged
-    assert SHARE_OF_CLOCK * 0.1 <= took_s < 0.7 < long_s
+    assert KNOWN_IN_CYCLES * 0.1 <= took_s < 0.7 < long_s
     assert counted.interval_cycles.low <= 2.2e6 <= counted.interval_cycles.high
     assert counted.interval_cycles.relative_half_width(2.2e6) <= 0.005
     center = median(counted.samples)

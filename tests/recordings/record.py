@@ -120,7 +120,7 @@ def record(wanted: Wanted, backend_name: str, index: int, limits: Limits) -> Rec
     backend.synchronize()
     settings = MeasureSettings()
     sampler = backend.sampler(kernel, case, settings.sample_s)
-    steady = settle(sampler, backend.telemetry(), settings)
+    steady = settle(sampler, backend.telemetry(), settings).steady
     _sample(sampler, limits._replace(seconds=limits.warm_up_s))
     busy_before = _busy_elsewhere_s()
     durations_ns, clocks_khz, wall_s = _sample(sampler, limits)

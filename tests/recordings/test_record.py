@@ -1,11 +1,12 @@
 """The script that takes recordings still fits the backends, and what it writes can be read."""
 
+from suite.measure.load import Settled
 from tests.recordings import record
 from tests.recordings.recording import Recording
 
 
 def test_a_case_is_recorded_through_a_real_backend_and_read_back(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(record, "settle", lambda *_: True)
+    monkeypatch.setattr(record, "settle", lambda *_: Settled(True, False))
     record.main(["--out", str(tmp_path), "--only", "empty-call", "--warm-up", "0", "--seconds", "10", "--most", "500"])
     [path] = tmp_path.glob("*.json")
     recording = Recording.read(path)
