@@ -1,9 +1,9 @@
 """Roofbench's side of every comparison: cases planned, measured and judged by the code that a run uses."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from suite.case import Regime, items
 from suite.jobs.calibration import CalibrationJob
@@ -19,6 +19,8 @@ from suite.settings import JobSettings, MeasureSettings, RunConfig
 from suite.worker.serve import caught
 from tests.peers.device import selected
 from tests.peers.gemms import Gemm
+
+T = TypeVar("T")
 
 COLD = parse_regime("cold/sustained/device")
 WARM = parse_regime("warm/sustained/device")
@@ -147,9 +149,12 @@ class Bench:
 
 def batches_s(samples: SampleSet) -> list[list[float]]:
     """Seconds of one launch for each kept sample, batch by batch."""
-    times_s = launch_times_s(samples)
-    edges = [*samples.boundaries, len(times_s)]
-    return [times_s[first:last] for first, last in pairwise(edges)]
+    return in_batches(launch_times_s(samples), samples)
+
+
+def in_batches(values: Sequence[T], samples: SampleSet) -> list[list[T]]:
+    """One value for each kept sample, batch by batch."""
+    return [list(values[first:last]) for first, last in pairwise([*samples.boundaries, len(values)])]
 
 
 def is_absent(measured: Measured) -> bool:

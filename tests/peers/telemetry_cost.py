@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from suite.backend import Backend, Telemetry
 from suite.measure.statistics import t_95
 from suite.telemetry import NoTelemetry
-from tests.peers.bench import WARM, Measured, batches_s
+from tests.peers.bench import WARM, Measured, batches_s, in_batches
 from tests.peers.gemms import Gemm
 from tests.peers.judge import at_most
 from tests.peers.order import turns
 from tests.peers.part import Part, Session, run_as_script
-from tests.peers.record import Row
-from tests.peers.table import number, percent
+from tests.peers.record import Row, Verdict
+from tests.peers.table import NOTHING, number, percent
 
 LIMIT = 0.005
 PAIRS = 16
@@ -39,10 +39,10 @@ class Switchable:
 
 
 class Cost(NamedTuple):
-    """Medians with and without; the mean relative difference of a pair's medians, with its 95 % interval."""
+    """Medians with and without, of seconds or Hz; the mean relative difference of a pair's medians, with its 95 % interval."""
 
-    on_s: float
-    off_s: float
+    with_: float
+    without: float
     difference: float
     low: float
     high: float
@@ -60,8 +60,11 @@ def run(session: Session) -> None:
     if measured.measurement is None or measured.measurement.samples is None:
         session.record.add(PART.lost(gemm.title, measured))
         return
-    batches = batches_s(measured.measurement.samples)
-    session.record.add(row(gemm.title, cost(batches, sides), measured))
+    samples = measured.measurement.samples
+    session.record.add(row(gemm.title, cost(batches_s(samples), sides), measured))
+    if samples.clocks_khz:
+        clocks = cost([[1e3 * clock for clock in batch] for batch in in_batches(samples.clocks_khz, samples)], sides)
+        session.record.add(clock_row(clocks))
 
 
 def nearest(session: Session) -> Gemm:
@@ -106,14 +109,26 @@ def cost(batches: list[list[float]], sides: list[int]) -> Cost:
 def row(name: str, found: Cost, measured: Measured) -> Row:
     """Passed only if the whole interval lies within the limit."""
     cells = (
-        f"{number(found.on_s, 1e6, 5)} us",
-        f"{number(found.off_s, 1e6, 5)} us",
+        f"{number(found.with_, 1e6, 5)} us",
+        f"{number(found.without, 1e6, 5)} us",
         percent(found.difference, 3),
         f"{percent(found.low, 3)} to {percent(found.high, 3)}",
         "0.5 %",
     )
     figures = {**found._asdict(), "pairs": PAIRS, "ours": measured.figures()}
     return Row(name, cells, at_most(found.farthest, LIMIT), figures, f"{PAIRS} pairs in turns")
+
+
+def clock_row(found: Cost) -> Row:
+    """Whether a difference in time is one of the clock."""
+    cells = (
+        f"{number(found.with_, 1e-6, 5)} MHz",
+        f"{number(found.without, 1e-6, 5)} MHz",
+        percent(found.difference, 3),
+        f"{percent(found.low, 3)} to {percent(found.high, 3)}",
+        NOTHING,
+    )
+    return Row("its clock", cells, Verdict.INFO, {"with_hz": found.with_, "without_hz": found.without})
 
 
 PART = Part(

@@ -80,7 +80,7 @@ class TestTelemetryCost:
 
     def test_sides_are_told_apart_in_any_order(self) -> None:
         found = telemetry_cost.cost([[1.0], [2.0], [2.0], [1.0]], [1, 0, 0, 1])
-        assert (found.on_s, found.off_s, found.difference) == (2.0, 1.0, 1.0)
+        assert (found.with_, found.without, found.difference) == (2.0, 1.0, 1.0)
 
     @pytest.mark.parametrize(("low", "high", "verdict"), [(-0.001, 0.004, Verdict.PASS), (-0.006, 0.001, Verdict.FAIL)])
     def test_it_passes_only_with_its_whole_interval(
