@@ -46,6 +46,9 @@ GRACE_S = 5.0  # what a server that is told to end may take
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument("stores", nargs="*", metavar="STORE", help="stores to show (default: roofbench.db)")
+    parser.add_argument(
+        "--store", action="append", default=[], metavar="PATH", help="one more store, named as other commands name theirs"
+    )
     parser.add_argument("--port", type=int, default=8501, help="the port to listen on (default: 8501)")
     parser.add_argument("--address", default=LOOPBACK, help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--remote", action="store_true", help="let others in: an address that is not this machine's own")
@@ -60,7 +63,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until interrupted; the exit status is the server's."""
-    stores = args.stores or ["roofbench.db"]
+    stores = [*args.stores, *args.store] or ["roofbench.db"]
     for store in stores:
         if not Path(store).is_file():
             raise UsageError(f"no store at {store}; run `roofbench run` first, or name one: roofbench dashboard PATH")

@@ -53,13 +53,13 @@ def heat_figure(heat: HeatMap, theme: Theme = "light") -> go.Figure:
     ink, shown = INKS[theme], sorted(heat.cells.items())
     marks = [_marks(cell.row) for _, cell in shown]
     key = list(_key(heat, marks))
-    slant = max((len(name) for name in heat.columns), default=0) * _CHARACTER_PX > _CELL_WIDTH_PX
+    slant = _slant(heat)
     above = round(_CHARACTER_PX * max(map(len, heat.columns), default=0) * 0.75) + 34 if slant else _HEAD_PX + _LINE_PX
     figure = go.Figure([_colours(heat), _points(shown, marks, theme)])
     layout = frame(ink, key, above)
     below = 14 + _LINE_PX * (len(key) + 1)
     layout["annotations"] = [{**each, "yshift": -8} for each in layout["annotations"]]
-    margin = {"l": _left_px(heat), "r": 16, "t": above, "b": below}
+    margin = {"l": _left_px(heat), "r": _right_px(heat), "t": above, "b": below}
     height = above + _CELL_PX * max(1, len(heat.rows)) + below
     figure.update_layout({**layout, "margin": margin, "height": height, "showlegend": False})
     figure.update_layout(xaxis=_axis(heat.columns, slant), yaxis=_axis(heat.rows, slant=False))
@@ -73,12 +73,25 @@ def heat_figure(heat: HeatMap, theme: Theme = "light") -> go.Figure:
 
 def width_px(heat: HeatMap) -> int:
     """As wide as its cells have to be read: on a narrower screen a page scrolls."""
-    return _left_px(heat) + 16 + _CELL_WIDTH_PX * max(_LEAST_CELLS, len(heat.columns))
+    return _left_px(heat) + _right_px(heat) + _CELL_WIDTH_PX * max(_LEAST_CELLS, len(heat.columns))
 
 
 def _left_px(heat: HeatMap) -> int:
     longest = max((min(len(name), _LABEL_CHARACTERS) for name in heat.rows), default=0)
     return min(250, round(_CHARACTER_PX * longest) + 24)
+
+
+def _slant(heat: HeatMap) -> bool:
+    """Whether the names of columns stand aslant: one is wider than a cell."""
+    return max((len(name) for name in heat.columns), default=0) * _CHARACTER_PX > _CELL_WIDTH_PX
+
+
+def _right_px(heat: HeatMap) -> int:
+    """Room for the last column's name where it stands aslant: Plotly drops a name that would leave the figure."""
+    if not _slant(heat) or len(heat.columns) < _LEAST_CELLS:
+        return 16
+    last = min(len(heat.columns[-1]), _LABEL_CHARACTERS)
+    return max(16, round(_CHARACTER_PX * last * 0.75) - _CELL_WIDTH_PX // 2 + 12)
 
 
 def label(text: str, length: int = _LABEL_CHARACTERS) -> str:

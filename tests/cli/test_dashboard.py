@@ -1,5 +1,6 @@
 """The dashboard's server: on this machine only, on a free port, over stores that are there."""
 
+import argparse
 import io
 import os
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from suite.commands import dashboard
 from suite.commands.dashboard import command, passphrase, refuse_address, refuse_hosts, refuse_port, serve
 from suite.errors import RoofbenchError, UsageError
 from suite.passphrase import VARIABLE, sealed
@@ -150,3 +152,18 @@ def test_the_server_ends_with_the_command_whatever_ends_that(
         os.kill(command_of_ours.pid, number)
         assert command_of_ours.wait(timeout=20) == status
     assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_stores_are_named_by_place_or_as_other_commands_name_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = tmp_path / "a.db", tmp_path / "b.db"
+    first.touch()
+    second.touch()
+    served: list[list[str]] = []
+    monkeypatch.setattr(dashboard, "refuse_port", lambda *_: None)  # another server may be on it
+    monkeypatch.setattr(dashboard, "serve", lambda words, _more: served.append(words) or 0)
+    parser = argparse.ArgumentParser()
+    dashboard.arguments(parser)
+    assert dashboard.run(parser.parse_args([str(first), "--store", str(second)])) == 0
+    assert [word for word in served[0] if word.endswith(".db")] == [str(first), str(second)]
+    with pytest.raises(UsageError, match=r"no store at .*c\.db"):
+        dashboard.run(parser.parse_args(["--store", str(tmp_path / "c.db")]))

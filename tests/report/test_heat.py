@@ -97,3 +97,12 @@ def test_a_figure_is_as_wide_as_its_cells_and_a_single_one_is_no_bar():
     assert width_px(many) - width_px(one) == 15 * 62
     assert heat_figure(one).layout.xaxis.domain == (0, 0.2)
     assert heat_figure(many).layout.xaxis.domain == (0, 1)
+
+
+def test_the_last_column_s_name_has_room_where_it_stands_aslant():
+    """Plotly drops a name that would leave the figure, and a column is then without one."""
+    named, short = (HeatMap(["a"], names, {}, ("", "", "")) for names in (["gemm fp8_e4m3"] * 7, ["x"] * 7))
+    right = heat_figure(named).layout.margin.r
+    assert right >= 13 * 6.6 * 0.75 - 31
+    assert width_px(named) - width_px(short) == right - 16
+    assert heat_figure(short).layout.margin.r == 16
