@@ -148,8 +148,12 @@ def compare(a: Side, b: Side, pairing: Pairing, raw: tuple[Raw, Raw], repeats: R
 
 def _gap(pair: Pair, raw: tuple[Raw, Raw], repeats: Repeats, min_effect: float) -> Gap:
     a, b = pair.a.row, pair.b.row
-    one, other = (each.get(row.result_id, NOTHING).noise for each, row in zip(raw, (a, b), strict=True))
-    return Gap(log_ratio(a, b), (one, other), spread_of(a, b, in_cycles(a, b), repeats), min_effect)
+    one, other = (each.get(row.result_id, NOTHING) for each, row in zip(raw, (a, b), strict=True))
+    counted = in_cycles(a, b)
+    noise = (one.noise, other.noise)
+    if counted and one.noise_cycles is not None and other.noise_cycles is not None:
+        noise = (one.noise_cycles, other.noise_cycles)
+    return Gap(log_ratio(a, b), noise, spread_of(a, b, counted, repeats), min_effect)
 
 
 def _kernel(pair: Pair, raw: tuple[Raw, Raw]) -> tuple[Differing, ...]:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from suite.measure.samples import cycles
 from suite.measure.statistics import Interval, batch_interval, median, median_interval, quantile, t_95
 from suite.measurement import SampleSet
 
@@ -42,13 +43,25 @@ NONE = Noise(0.0, 0.0, 1)
 
 def noise_of(samples: SampleSet) -> Noise:
     """The noise of the median of all samples.  The timer's step is part of it, so that equal samples are not certain."""
-    values = [duration * _NS for duration in samples.durations_ns]
+    return _noise_of([duration * _NS for duration in samples.durations_ns], samples.boundaries, samples.resolution_s)
+
+
+def noise_of_cycles(samples: SampleSet) -> Noise | None:
+    """The same of the cycles that the samples took; ``None`` where the device's clock was not counted over each of them."""
+    if not samples.clocks_khz:
+        return None
+    values = [cycles(*each) for each in zip(samples.durations_ns, samples.clocks_khz, strict=True)]
+    clock_hz = sum(values) / (sum(samples.durations_ns) * _NS) if any(samples.durations_ns) else 0.0
+    return _noise_of(values, samples.boundaries, samples.resolution_s * clock_hz)
+
+
+def _noise_of(values: Sequence[float], boundaries: Sequence[int], step: float) -> Noise:
     if len(values) < 2:
         return UNKNOWN
-    batches = batches_of(values, samples.boundaries)
+    batches = batches_of(values, boundaries)
     if len(batches) > 1:
-        return _of_batches(batches, median(values), samples.resolution_s)
-    stretch = median_interval(values, samples.resolution_s)
+        return _of_batches(batches, median(values), step)
+    stretch = median_interval(values, step)
     if len(values) < _FEW:
         return _noise(stretch, median(values), len(values) - 1, t_95(len(values) - 1))
     return _noise(stretch, median(values), STRETCH_DEGREES, _NORMAL_95)

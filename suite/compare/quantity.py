@@ -29,8 +29,8 @@ def log_clock(a: ResultRow, b: ResultRow) -> float | None:
 def log_ratio(a: ResultRow, b: ResultRow) -> float:
     """The logarithm of B over A in the quantity that is compared.
 
-    The noise of a ratio of cycles is taken to be that of the times.  Under a power limit it is less: what the clock takes
-    from a time is in both, and a launch has the same cycles at each clock.
+    Where the clock was counted over each sample, the ratio of cycles has a noise of its own.  Elsewhere it is taken to be that
+    of the times; under a power limit it is less, for a launch has the same cycles at each clock.
     """
     clock = log_clock(a, b) if in_cycles(a, b) else None
     return log_time(a, b) + (clock or 0.0)

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from suite.backend import Fact
 from suite.compare.comparison import Comparison, Raw, compare
-from suite.compare.noise import noise_of
+from suite.compare.noise import noise_of, noise_of_cycles
 from suite.compare.pairing import By, pair
 from suite.compare.side import Entry, Looked, Side
 from suite.compare.spread import Chip, Repeats
@@ -83,7 +83,11 @@ def looked(source: Source, result_ids: Iterable[int]) -> Raw:
     """What the raw measurements of results say, by their ids; the samples are looked at and let go of."""
     wanted = list(dict.fromkeys(result_ids))
     parts = (wanted[start : start + AT_ONCE] for start in range(0, len(wanted), AT_ONCE))
-    return {each.result_id: Looked(noise_of(each.samples), each.description) for part in parts for each in source.sampled(part)}
+    return {
+        each.result_id: Looked(noise_of(each.samples), each.description, noise_of_cycles(each.samples))
+        for part in parts
+        for each in source.sampled(part)
+    }
 
 
 def repeatabilities(sources: Iterable[Source], chips: Iterable[Chip]) -> Repeats:

@@ -24,11 +24,12 @@ class Entry(NamedTuple):
 class Looked(NamedTuple):
     """What the raw measurement of a result says beyond its row: the noise of its median, and what was executed.
 
-    ``description`` is the kernel's own, JSON values.
+    ``description`` is the kernel's own, JSON values; ``noise_cycles`` is the median's in cycles, where they were counted.
     """
 
     noise: Noise
     description: Mapping[str, Any]
+    noise_cycles: Noise | None = None
 
 
 NOTHING = Looked(UNKNOWN, {})

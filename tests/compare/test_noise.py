@@ -1,10 +1,11 @@
 """The noise of a median: from batches where there are some, from the interval of one stretch where not."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from suite.compare.noise import STRETCH_DEGREES, UNKNOWN, batches_of, noise_of
+from suite.compare.noise import STRETCH_DEGREES, UNKNOWN, batches_of, noise_of, noise_of_cycles
 from suite.measure.statistics import median_interval
 from tests.compare.draws import sample_set
 
@@ -77,3 +78,17 @@ def test_equal_samples_are_as_certain_as_the_timers_step():
         noise = noise_of(sample_set([1.0] * 40, 0.01, starts))
         assert 0.5 * 0.005 / 13 < noise.above < 0.005
     assert noise_of(sample_set([1.0] * 40)) == (0.0, 0.0, 8)
+
+
+@pytest.mark.parametrize("starts", [(0,), tuple(range(0, 60, 6))])
+def test_a_clock_that_steps_is_in_the_noise_of_times_and_not_in_that_of_cycles(starts):
+    clocks_khz = [1_300_000 if index // 6 % 2 else 1_330_000 for index in range(60)]
+    cycles = [2.2e6 * (1 + 1e-4 * (index * 7 % 5 - 2)) for index in range(60)]
+    plain = sample_set([each / (1e3 * clock) for each, clock in zip(cycles, clocks_khz, strict=True)], 1e-9, starts)
+    counted = replace(plain, clocks_khz=tuple(clocks_khz))
+    assert noise_of_cycles(plain) is None
+    assert noise_of(counted) == noise_of(plain)
+    in_cycles = noise_of_cycles(counted)
+    assert in_cycles is not None
+    assert 0 < in_cycles.above < noise_of(plain).above / 5
+    assert in_cycles.degrees == noise_of(plain).degrees

@@ -55,7 +55,7 @@ def test_samples_are_asked_for_in_parts_and_each_once():
     found = looked(source, [*range(AT_ONCE + 50), 7])
     assert [len(part) for part in source.asked] == [AT_ONCE, 50]
     assert len(found) == AT_ONCE + 50
-    assert found[7] == (noise_of(SAMPLES), {"library": "x"})
+    assert found[7] == (noise_of(SAMPLES), {"library": "x"}, None)
 
 
 def test_only_what_is_compared_is_looked_at():
