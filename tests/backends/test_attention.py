@@ -1,6 +1,7 @@
 """Attention on CPU torch: every implementation that runs there, and what is refused with which reason."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mean
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from backends.torch import jobs
+from backends.torch import compiling, jobs
 from backends.torch.attention import packages
 from backends.torch.attention.kernel import AttentionKernel
 from backends.torch.attention.naive import BACKWARD_PASSES, FORWARD_PASSES, MASK_PASSES
@@ -215,8 +216,8 @@ def test_one_seed_means_the_same_numbers_for_every_implementation() -> None:
 def test_every_implementation_of_the_job_has_a_way_through_torch(name: str) -> None:
     """Some run here, and the others say why they do not."""
     told = jobs.reason(attention_case(name, "fp32"), any_cpu())
-    assert told is None or (told.startswith((name, f"implementation {name}")) and "\n" not in told)
-    assert (told is None) == (name in (*HERE, "flex"))
+    assert told is None or (told.startswith((name, f"implementation {name}", "torch.compile")) and "\n" not in told)
+    assert (told is None) == (name in HERE or (name == "flex" and compiling.no_cpp_compiler() is None))
 
 
 @pytest.mark.parametrize(
@@ -261,12 +262,22 @@ def test_a_package_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.
     assert "autograd" in (jobs.reason(attention_case("flash_attn", direction="backward"), CUDA) or "")
 
 
+def test_flex_is_refused_where_nothing_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would run all the same, and write its scores to memory."""
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+    assert jobs.reason(attention_case("flex"), any_cpu()) == "TORCHDYNAMO_DISABLE=1 keeps torch from compiling; unset it"
+
+
+@pytest.mark.skipif(compiling.no_cpp_compiler() is not None, reason="nothing that compiles C++ here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch's own modules, which its compiler loads
-def test_flex_attention_is_right_where_it_compiles() -> None:
-    case = attention_case("flex", "fp32", "2/1x64", 1, 256, "sliding_window")
-    try:
+@pytest.mark.parametrize("lengths", [(256,), pytest.param(range(64, 384, 32), marks=pytest.mark.thorough)], ids=len)
+def test_flex_attention_is_compiled_and_right(lengths: Sequence[int]) -> None:
+    """However many cases a process has had before."""
+    for length in lengths:
+        case = attention_case("flex", "fp32", "2/1x64", 1, length, "sliding_window")
         kernel = prepared(case)
-    except torch._dynamo.exc.BackendCompilerFailed as error:
-        pytest.skip(f"no compiler for it here: {str(error).splitlines()[0]}")
-    result = fresh_verdict(kernel, case, seed=4)
-    assert result.passed, result.reason
+        result = fresh_verdict(kernel, case, seed=4)
+        assert result.passed, result.reason
+        described = kernel.describe()
+        assert described["compile_s"] > 0
+        assert json.loads(json.dumps(described)) == described

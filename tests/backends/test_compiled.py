@@ -6,12 +6,12 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 
-from backends.torch import jobs
+from backends.torch import compiling, jobs
 from backends.torch.gemm import compiled
 from backends.torch.gemm.compiled import Program
 from backends.torch.gemm.epilogue import Finished, fuses
@@ -25,7 +25,7 @@ from tests.backends.cases import any_cpu, fresh_verdict, run_all, verdict
 from tests.backends.epilogue_cases import ACTIVATIONS, finished_case, other
 
 HOPPER = cuda_target(0, (9, 0))
-NEEDS_COMPILER = pytest.mark.skipif(compiled.no_cpp_compiler() is not None, reason="nothing that compiles C++ here")
+NEEDS_COMPILER = pytest.mark.skipif(compiling.no_cpp_compiler() is not None, reason="nothing that compiles C++ here")
 CASES = {
     "none": finished_case("fp32", "none", 33, 48, 64, "compiled"),
     "bias_relu": finished_case("fp32", "bias_relu", 33, 48, 64, "compiled", layout="nn"),
@@ -44,7 +44,7 @@ class Ready(NamedTuple):
 def outside(folder: Path) -> object:
     """What compiling could leave: files, variables, processes."""
     children = [each for task in Path("/proc/self/task").iterdir() for each in (task / "children").read_text().split()]
-    return sorted(folder.iterdir()), {name: os.environ.get(name) for name in compiled.FOLDERS}, children
+    return sorted(folder.iterdir()), {name: os.environ.get(name) for name in compiling.FOLDERS}, children
 
 
 @pytest.fixture(scope="module")
@@ -298,6 +298,36 @@ def test_a_program_that_cannot_be_read_claims_nothing(tmp_path: Path) -> None:
     assert compiled._written(tmp_path, True) == Program()
 
 
-def test_where_nothing_was_written_nothing_was_compiled(tmp_path: Path) -> None:
-    with pytest.raises(NotInForce, match=r"torch\.compile compiled nothing"):
-        compiled._written(tmp_path, True)
+def test_where_nothing_was_written_nothing_was_compiled() -> None:
+    with pytest.raises(NotInForce, match=r"torch\.compile compiled nothing"), compiling.compiling():
+        pass
+
+
+def test_what_the_compiler_says_of_its_own_code_is_no_error_of_a_case() -> None:
+    """torch 2.11 reads a class there that it is to stop using; what it says of ours is heard."""
+
+    def warned_by(name: str) -> None:
+        exec("import warnings; warnings.warn('of old code', UserWarning)", {"__name__": name})
+
+    with compiling.compiling() as folder:
+        (folder / "program.py").touch()
+        warned_by("torch._inductor.select_algorithm")
+        for name in ("torch.nn.attention.flex_attention", "torch._inductors", "backends.torch.gemm.compiled"):
+            with pytest.raises(UserWarning, match="of old code"):
+                warned_by(name)
+
+
+def test_cases_that_are_alike_in_code_are_each_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch finds what it has compiled by the code, and after eight of one code runs the next as it stands."""
+    compile_, graphs = torch.compile, []
+
+    def recorded(function: Any, *, options: Any, **more: Any) -> Any:
+        return compile_(function, backend=lambda graph, _: graphs.append(graph) or graph.forward, **more)
+
+    def doubled(numbers: torch.Tensor) -> torch.Tensor:
+        return numbers + numbers
+
+    monkeypatch.setattr(torch, "compile", recorded)
+    for columns in range(1, torch._dynamo.config.recompile_limit + 3):
+        compiling.compiled(doubled, "default")(torch.ones(1, columns))
+        assert len(graphs) == columns

@@ -1,32 +1,21 @@
-"""torch.compile of a product with its epilogue: everything is compiled, chosen and launched once before anything is timed.
+"""torch.compile of a product with its epilogue: everything is compiled, chosen and launched once before anything is timed."""
 
-What is compiled for a case is its own code with its own folder of files, taken away again: neither what other cases left nor
-what is found on disk decides what is chosen, and nothing stays behind.  Guards are left out, for the sizes of a case do not
-change: no launch can compile again.
-"""
-
-import os
 import re
-import shutil
-import sysconfig
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
 
+from backends.torch import compiling
 from backends.torch.data import Operand
 from backends.torch.gemm.epilogue import ACTIVATIONS, fuses, told_of
 from backends.torch.gemm.sizes import Sizes, a_view, b_view
 from backends.torch.handing_over import HandingKernel
 from backends.torch.kernel import InputSet
-from backends.torch.precision import NotInForce, Precision, enforce
+from backends.torch.precision import Precision, enforce
 from backends.torch.target import Target
 from suite.jobs.gemm import IMPLEMENTATIONS
 from suite.jobs.gemm.epilogue import Epilogue
@@ -40,10 +29,6 @@ NOT_TAKEN = {
     "emulation": "cuBLAS emulates, through calls of its own; take the library",
     "fp16_accumulation": "the compiler's own kernels sum fp16 in fp32; take the library",
 }
-KEEPING_FROM_IT = ("TORCHDYNAMO_DISABLE", "TORCH_COMPILE_DISABLE")  # when they are 1
-FOLDERS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
-# No pool of processes that outlives a compilation; no headers compiled for later ones, which have a folder of their own.
-LEAVING_NOTHING = {"compile_threads": 1, "cpp_cache_precompile_headers": False}
 # Calls in the program that the compiler writes for a graph: of a library, of a kernel in C++ or of one in Triton.
 CALLS = re.compile(
     r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.[\w.]+|(?:cpp|triton)_\w+?)(?:\.run)?\((\w+)", re.MULTILINE
@@ -82,24 +67,7 @@ def refuses(format_name: str, switches: Mapping[str, Any], target: Target) -> st
     told = next((f"{name}: {why}" for name, why in NOT_TAKEN.items() if switches.get(name)), None)
     if told is not None:
         return f"implementation compiled takes no {told}"
-    off = next((name for name in KEEPING_FROM_IT if os.environ.get(name) == "1"), None)
-    if off is not None:
-        return f"{off}=1 keeps torch from compiling; unset it"
-    if target.kind == "cuda":
-        from backends.triton.works import why_not
-
-        return why_not() or None
-    return no_cpp_compiler()
-
-
-def no_cpp_compiler() -> str | None:
-    """Why torch can compile nothing for a CPU here: it writes C++, and a module of Python around it."""
-    name = os.environ.get("CXX") or "g++"
-    if shutil.which(name) is None:
-        return f"torch.compile on a CPU needs a C++ compiler, and there is no {name} here; install one, or name it in CXX"
-    if not (Path(sysconfig.get_path("include")) / "Python.h").is_file():
-        return "torch.compile on a CPU needs Python.h, which is not here; install the headers of this Python"
-    return None
+    return compiling.reason(target)
 
 
 class CompiledKernel(HandingKernel):
@@ -122,12 +90,9 @@ def build(epilogue: Epilogue, sizes: Sizes, operands: Sequence[Operand], precisi
     """
     enforce(precision)
     began_s = time.perf_counter()
-    with _folder() as folder:
-        function = torch.compile(_own_code(epilogue), fullgraph=True, dynamic=False, options=_options(target.kind))
-        with torch.no_grad(), warnings.catch_warnings():
-            # Advice to turn tf32 on; the case says whether it is.
-            warnings.filterwarnings("ignore", message="TensorFloat32 tensor cores")
-            bind(function, sizes.layout, operands)()
+    with compiling.compiling() as folder:
+        function = compiling.compiled(_plain(epilogue), MODES[target.kind])
+        bind(function, sizes.layout, operands)()
         if target.kind == "cuda":
             torch.cuda.synchronize()
         program = _written(folder, fuses(sizes, target))
@@ -149,10 +114,8 @@ def facts(built: Built, kind: str, epilogue: Epilogue) -> dict[str, Any]:
     }
 
 
-def _own_code(epilogue: Epilogue) -> Callable[..., torch.Tensor]:
-    """A function with code of its own: by its code torch finds what it has compiled, and without guards it would take the
-    first that it finds.
-    """
+def _plain(epilogue: Epilogue) -> Compiled:
+    """What is to be compiled."""
     activation = ACTIVATIONS[epilogue.activation]
 
     def with_bias(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -161,43 +124,12 @@ def _own_code(epilogue: Epilogue) -> Callable[..., torch.Tensor]:
     def without_bias(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return activation(torch.mm(a, b))
 
-    plain = with_bias if epilogue.bias else without_bias
-    return FunctionType(plain.__code__.replace(), plain.__globals__, plain.__name__, None, plain.__closure__)
-
-
-def _options(kind: str) -> dict[str, Any]:
-    """Those of the mode, and what keeps compiling within this process and its folder."""
-    from torch._inductor import list_mode_options, list_options  # loads the compiler
-
-    of_mode = list_mode_options(MODES[kind]) if kind == "cuda" else {}
-    known = {name: value for name, value in LEAVING_NOTHING.items() if name in list_options()}
-    return {**of_mode, **known, "guard_filter_fn": torch.compiler.skip_all_guards_unsafe}
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    """A folder for all that the compilers write while it is open."""
-    before = {name: os.environ.get(name) for name in FOLDERS}
-    with TemporaryDirectory(prefix="roofbench-compiled-", ignore_cleanup_errors=True) as folder:
-        os.environ.update(dict.fromkeys(FOLDERS, folder))
-        try:
-            yield Path(folder)
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name, None)
-                if value is not None:
-                    os.environ[name] = value
+    return with_bias if epilogue.bias else without_bias
 
 
 def _written(folder: Path, fuses_bias: bool) -> Program:
-    """Read the program that the compiler wrote last; ``fuses_bias``: ATen hands a bias of one row to cuBLASLt.
-
-    Raises ``NotInForce`` where there is none at all: what was launched is then what nobody compiled.
-    """
+    """Read the program that the compiler wrote last; ``fuses_bias``: ATen hands a bias of one row to cuBLASLt."""
     programs = sorted(folder.rglob("*.py"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-    if not programs:
-        names = " and ".join(KEEPING_FROM_IT)
-        raise NotInForce(f"torch.compile compiled nothing; unset {names}, or take the library")
     for path in programs:
         _, _, body = path.read_text(encoding="utf-8").partition("def call(")
         found = CALLS.findall(body.partition("return (")[0])

@@ -70,10 +70,13 @@ _KEYS = (
 )
 _KEYS_WIDE = (
     BackwardConfig(32, 64, 8, 2),
+    # Of heads of 256 whose keys have a mask, sums of two times 256 columns take half of the registers.
+    BackwardConfig(16, 64, 8, 2),
     BackwardConfig(32, 64, 8, 1),
     BackwardConfig(16, 64, 8, 1),
     BackwardConfig(16, 64, 4, 1),
     BackwardConfig(16, 32, 4, 1),
+    BackwardConfig(32, 16, 8, 1),
 )
 _AMD_KEYS = (
     BackwardConfig(32, 64, 4, 1),
@@ -102,5 +105,6 @@ _QUERIES_WIDE = (
     BackwardConfig(128, 64, 8, 2),
     BackwardConfig(64, 64, 4, 2),
     BackwardConfig(32, 32, 4, 1),
+    BackwardConfig(16, 16, 4, 1),
 )
 _AMD_QUERIES = (BackwardConfig(64, 32, 4, 1), BackwardConfig(32, 32, 4, 1), BackwardConfig(64, 64, 4, 1))

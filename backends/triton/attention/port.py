@@ -89,7 +89,7 @@ class Maker:
         began_s = time.perf_counter()
         ready = [[self._loaded(call) for call in self._calls(config, each)] for each in arguments]
         facts = merged([dict(each.facts) for each in ready[0]])
-        refuse_spills(config.label, facts)
+        refuse_spills(facts)
         compile_s = time.perf_counter() - began_s
         told = {**facts, "tiles": config.label, "compile_s": compile_s, "compiler_cache": COMPILER_CACHE}
         return Made(tuple(in_order([each.launch for each in launches]) for launches in ready), told)

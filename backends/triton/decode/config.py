@@ -11,6 +11,7 @@ REGISTER_WIDTHS = (64, 128)  # of heads that a warp's registers hold with the ne
 REGISTER_ROWS = 16  # likewise
 NARROWEST_ROWS = {REGISTERS: 8, STAGED: 16}  # of an instruction
 WARPGROUP_ROWS = 64
+MOST_ROWS_OF_FP32 = 16  # on NVIDIA, which has no instruction for it
 WIDE = 256  # of heads from here on, sums take most of a program's registers
 MERGED_REGISTERS = 128  # of a thread, for parts that are put together
 
@@ -46,11 +47,13 @@ def candidates(problem: Problem, device: Device) -> Sequence[Config]:
 
 
 def _all(problem: Problem, device: Device) -> list[Config]:
-    rows = rows_of(problem, STAGED)
+    rows = rows_of(problem, STAGED, device)
     if device.is_amd:
         rows = min(rows, 32)
         warps = 4 if problem.width >= WIDE else 1
         return [Config(STAGED, rows, 32, warps, 2, 8), Config(STAGED, rows, 64, 4, 2, 4), Config(STAGED, rows, 32, 4, 1, 4)]
+    if problem.format == "fp32":
+        return _without_instructions(rows)
     if problem.width >= WIDE:
         return _wide(problem, rows if device.architecture != "100" else min(rows, 32))
     warps = max(2, rows // 16)
@@ -62,7 +65,7 @@ def _all(problem: Problem, device: Device) -> list[Config]:
     ]
     if not by_registers(problem, device):
         return many + more
-    narrow = rows_of(problem, REGISTERS)
+    narrow = rows_of(problem, REGISTERS, device)
     return [*(Config(REGISTERS, narrow, 32, 1, 1, resident) for resident in (8, 6, 4)), *many]
 
 
@@ -74,8 +77,19 @@ def _wide(problem: Problem, rows: int) -> list[Config]:
     if rows == WARPGROUP_ROWS and not problem.has_eight_bits:
         return [Config(STAGED, 64, 32, 8, 3, 1), Config(STAGED, 64, 64, 8, 2, 1), Config(STAGED, 32, 64, 8, 2, 2)]
     rows = min(rows, 32)
-    warps = 8 if rows == 32 else 4
+    converts_wide = problem.has_eight_bits and problem.width > WIDE  # which takes registers beside those of the sums
+    warps = 8 if rows == 32 or converts_wide else 4
     return [Config(STAGED, rows, 32, warps, 3, 2), Config(STAGED, rows, 64, 8, 2, 2), Config(STAGED, rows, 32, warps, 2, 2)]
+
+
+def _without_instructions(rows: int) -> list[Config]:
+    """fp32 on NVIDIA, whose threads multiply by themselves and hold all columns of what they multiply: many of them, and rows
+    no more than there are.
+    """
+    few = rows <= 4
+    block, warps = 16 if rows == MOST_ROWS_OF_FP32 else 32, 4 if few else 8
+    first = [Config(STAGED, rows, block, warps, 3, 2), Config(STAGED, rows, 16, warps, 4, 3)]
+    return [*first, Config(STAGED, rows, 32, 8, 3, 1), Config(STAGED, rows, 16, 8, 3, 2), Config(STAGED, rows, 16, 8, 2, 2)]
 
 
 def by_registers(problem: Problem, device: Device) -> bool:
@@ -84,10 +98,12 @@ def by_registers(problem: Problem, device: Device) -> bool:
     return fitting and problem.has_eight_bits and not device.is_amd
 
 
-def rows_of(problem: Problem, kernel: str) -> int:
-    """The fewest rows of an instruction that hold a group's queries, up to what a program has registers for."""
-    most = REGISTER_ROWS if kernel == REGISTERS else 64
-    return min(most, max(NARROWEST_ROWS[kernel], 1 << (problem.rows - 1).bit_length()))
+def rows_of(problem: Problem, kernel: str, device: Device) -> int:
+    """The fewest rows that hold a group's queries: of an instruction where there is one, and no more than registers hold."""
+    narrowest, most = NARROWEST_ROWS[kernel], REGISTER_ROWS if kernel == REGISTERS else 64
+    if problem.format == "fp32" and not device.is_amd:
+        narrowest, most = 1, MOST_ROWS_OF_FP32
+    return min(most, max(narrowest, 1 << (problem.rows - 1).bit_length()))
 
 
 def shared_bytes(config: Config, problem: Problem, device: Device) -> int:

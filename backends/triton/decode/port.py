@@ -98,7 +98,7 @@ class Maker:
         ready = [self._loaded(call) for call in calls]
         compile_s = time.perf_counter() - began_s
         facts = ready[0].facts
-        refuse_spills(config.label, facts)
+        refuse_spills(facts)
         told = {
             **facts,
             "configuration": config.label,

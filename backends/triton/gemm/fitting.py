@@ -1,6 +1,7 @@
 """The first configuration of a table that fits a device, and why others do not."""
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -16,10 +17,10 @@ def told_by(error: Exception) -> str:
     return one_line((str(error).strip() or type(error).__name__).splitlines()[-1])
 
 
-def refuse_spills(label: str, facts: Mapping[str, Any]) -> None:
+def refuse_spills(facts: Mapping[str, Any]) -> None:
     """Raises ``Refused`` for a kernel that spills registers: what it moves through memory is not what is measured."""
     if facts["spilled_words"]:
-        raise Refused(f"{label} spills {facts['spilled_words']} words of each thread's registers")
+        raise Refused(f"spills {facts['spilled_words']} words of each thread's registers")
 
 
 def first_fitting(choices: Sequence[Any], make: Callable[[Any], Made]) -> tuple[Any, Made]:
@@ -39,5 +40,8 @@ def first_fitting(choices: Sequence[Any], make: Callable[[Any], Made]) -> tuple[
             continue
         more = {"passed_over": passed_over} if passed_over else {}
         return config, made.knowing({"chosen_by": "the first of a table that fits", **more})
-    told = "; ".join(f"{label}: {why}" for label, why in passed_over.items())
-    raise NotImplementedError(f"no configuration of this kernel fits this device: {told}")
+    tried = "; ".join(f"{label}: {why}" for label, why in passed_over.items())
+    raise NotImplementedError(
+        f"none of {len(passed_over)} configurations of this kernel fits this device with Triton {version('triton')}"
+        f" ({tried}); take another implementation, or another version of Triton"
+    )

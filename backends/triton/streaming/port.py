@@ -48,7 +48,7 @@ class Maker:
         ready = [self._loaded(call) for call in calls]
         compile_s = time.perf_counter() - began_s
         facts = ready[0].facts
-        refuse_spills(config.label, facts)
+        refuse_spills(facts)
         told: Mapping[str, Any] = {
             **facts,
             "configuration": config.label,

@@ -1,4 +1,4 @@
-"""One backend on the first device; run with ``pytest -m gpu tests/backends/cuda``."""
+"""One backend on the first device; run with ``pytest -m "gpu and not thorough" tests/backends``."""
 
 from collections.abc import Iterator
 

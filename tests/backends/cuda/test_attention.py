@@ -11,11 +11,23 @@ from suite.jobs.attention import IMPLEMENTATIONS, sizes_of
 from tests.backends.attention_bugs import BUGS, Bug
 from tests.backends.attention_cases import attention_case, fresh_verdict
 from tests.backends.cuda.helpers import NEEDS_DEVICE, SAMPLE_S, WARM, graph_of
+from tests.backends.grid import diagonal, grid
 
 pytestmark = NEEDS_DEVICE
 
 MASKS = ("full", "causal", "sliding_window")
 HEADS = ("16x64", "16x128", "32/8x128", "8/1x128", "16x192/128", "8x256")
+FORMATS = ("bf16", "fp16")
+DIRECTIONS = ("forward", "backward")
+# Each shape of heads, each mask with two of them, each format with three.
+FEW = (
+    ("16x64", "full", "fp16"),
+    ("16x128", "causal", "bf16"),
+    ("32/8x128", "sliding_window", "bf16"),
+    ("8/1x128", "full", "bf16"),
+    ("16x192/128", "causal", "fp16"),
+    ("8x256", "sliding_window", "fp16"),
+)
 
 
 def on_cuda(implementation: str, format_name: str = "bf16", heads: str = "16x128", **options: Any) -> Case:
@@ -32,30 +44,45 @@ def prepared(backend: CudaBackend, case: Case, sets: int = 2) -> AttentionKernel
     return kernel
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("heads", HEADS)
-@pytest.mark.parametrize("implementation", [name for name in IMPLEMENTATIONS if name != "triton_tuned"])
+@grid(
+    "implementation, heads, mask, format_name, direction",
+    [name for name in IMPLEMENTATIONS if name != "triton_tuned"],
+    HEADS,
+    MASKS,
+    FORMATS,
+    DIRECTIONS,
+    few=lambda _, heads, mask, format_name, direction: (heads, mask, format_name) in FEW,
+)
 def test_every_implementation_is_right_or_says_why_not(
-    backend: CudaBackend, implementation: str, heads: str, mask: str, direction: str
+    backend: CudaBackend, implementation: str, heads: str, mask: str, format_name: str, direction: str
 ) -> None:
-    for name in ("bf16", "fp16"):
-        case = on_cuda(implementation, name, heads, mask=mask, direction=direction)
-        result = fresh_verdict(prepared(backend, case), case, seed=5)
-        assert result.passed, (name, result.reason)
+    case = on_cuda(implementation, format_name, heads, mask=mask, direction=direction)
+    result = fresh_verdict(prepared(backend, case), case, seed=5)
+    assert result.passed, result.reason
 
 
-@pytest.mark.parametrize("semantics", [{"scaling": "tensor"}, {"scaling": "head"}, {"scaling": "head", "hadamard": True}])
-@pytest.mark.parametrize("implementation", ["naive", "triton"])
-def test_fp8_is_right(backend: CudaBackend, implementation: str, semantics: dict[str, Any]) -> None:
-    for mask in MASKS:
-        case = on_cuda(implementation, "fp8_e4m3", mask=mask, semantics=semantics)
-        result = fresh_verdict(prepared(backend, case), case, seed=5)
-        assert result.passed, result.reason
+SEMANTICS = ({"scaling": "tensor"}, {"scaling": "head"}, {"scaling": "head", "hadamard": True})
 
 
-@pytest.mark.parametrize("length", [1, 17, 127, 129, 1000])
-@pytest.mark.parametrize("implementation", ["triton", "gluon", "library_cudnn", "library_flash"])
+@grid(
+    "implementation, semantics, mask",
+    ["naive", "triton"],
+    SEMANTICS,
+    MASKS,
+    few=diagonal(3, ["naive", "triton"], SEMANTICS, MASKS),
+)
+def test_fp8_is_right(backend: CudaBackend, implementation: str, semantics: dict[str, Any], mask: str) -> None:
+    case = on_cuda(implementation, "fp8_e4m3", mask=mask, semantics=semantics)
+    result = fresh_verdict(prepared(backend, case), case, seed=5)
+    assert result.passed, result.reason
+
+
+@grid(
+    "implementation, length",
+    ["triton", "gluon", "library_cudnn", "library_flash"],
+    [1, 17, 127, 129, 1000],
+    few=lambda _, length: length in (1, 129),
+)
 def test_ragged_lengths(backend: CudaBackend, implementation: str, length: int) -> None:
     for mask in MASKS:
         case = on_cuda(implementation, length=length, mask=mask)
@@ -63,7 +90,7 @@ def test_ragged_lengths(backend: CudaBackend, implementation: str, length: int) 
         assert result.passed, (mask, result.reason)
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("direction", DIRECTIONS)
 def test_the_fastest_of_several_configurations_is_right(backend: CudaBackend, direction: str) -> None:
     case = on_cuda("triton_tuned", direction=direction)
     kernel = prepared(backend, case)
@@ -72,8 +99,12 @@ def test_the_fastest_of_several_configurations_is_right(backend: CudaBackend, di
     assert kernel.describe()["chosen_by"] == "trial"
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize("implementation", ["library_flash", "library_cudnn", "library_efficient", "naive", "triton", "gluon"])
+@grid(
+    "implementation, direction",
+    ["library_flash", "library_cudnn", "library_efficient", "naive", "triton", "gluon"],
+    DIRECTIONS,
+    few=lambda implementation, direction: direction == "forward" or implementation in ("library_flash", "triton"),
+)
 def test_graphs_give_the_results_of_data_that_came_after_them(
     backend: CudaBackend, implementation: str, direction: str
 ) -> None:
@@ -99,20 +130,22 @@ def test_handing_over_is_not_in_the_time(backend: CudaBackend, implementation: s
     in_graph.close()
 
 
-@pytest.mark.parametrize("implementation", ["library_flash", "triton"])
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@grid("bug, implementation", BUGS, ["library_flash", "triton"], few=diagonal(2, BUGS, ["library_flash", "triton"]))
 def test_planted_bugs_are_caught_on_the_device(backend: CudaBackend, bug: Bug, implementation: str) -> None:
     case = on_cuda(implementation, heads="4/2x64")
     kernel = bug.wrap(prepared(backend, case, 1), sizes_of(case.workload))
     assert not [fresh_verdict(kernel, case, seed) for seed in (10, 11)][-1].passed
 
 
+@pytest.mark.parametrize("seeds", [2, pytest.param(10, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("implementation", ["library_flash", "triton"])
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_sound_kernels_never_fail_on_long_causal_sequences(backend: CudaBackend, implementation: str, direction: str) -> None:
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_sound_kernels_never_fail_on_long_causal_sequences(
+    backend: CudaBackend, implementation: str, direction: str, seeds: int
+) -> None:
     case = on_cuda(implementation, batch=1, length=8192, heads="4x128", direction=direction)
     kernel = prepared(backend, case, 1)
-    failed = [result.reason for seed in range(10) if not (result := fresh_verdict(kernel, case, seed)).passed]
+    failed = [result.reason for seed in range(seeds) if not (result := fresh_verdict(kernel, case, seed)).passed]
     assert failed == []
 
 

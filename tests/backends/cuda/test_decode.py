@@ -11,11 +11,13 @@ from suite.jobs.decode import IMPLEMENTATIONS, sizes_of
 from tests.backends.cuda.helpers import NEEDS_DEVICE, SAMPLE_S, WARM, graph_of
 from tests.backends.decode_bugs import BUGS, MASK_BUGS, Bug
 from tests.backends.decode_cases import STORED, decode_case, fresh_verdict
+from tests.backends.grid import diagonal, grid
 
 pytestmark = NEEDS_DEVICE
 
 HEADS = ("32/8x128", "8x64", "16/1x128", "8/2x256", "16/1x576/512")
 LONG = 32_768
+Stored = tuple[str, str | None]
 
 
 def on_cuda(implementation: str, format_name: str = "bf16", heads: str = "32/8x128", **options: Any) -> Case:
@@ -31,31 +33,40 @@ def prepared(backend: CudaBackend, case: Case, sets: int = 2) -> DecodeKernel:
     return kernel
 
 
-@pytest.mark.parametrize("heads", HEADS)
-@pytest.mark.parametrize(("format_name", "scaling"), STORED)
-@pytest.mark.parametrize("implementation", [name for name in IMPLEMENTATIONS if name != "triton_tuned"])
+@grid(
+    "implementation, stored, heads",
+    [name for name in IMPLEMENTATIONS if name != "triton_tuned"],
+    STORED,
+    HEADS,
+    few=lambda implementation, stored, heads: implementation == "triton" or diagonal(5, STORED, HEADS)(stored, heads),
+)
 def test_every_implementation_is_right_or_says_why_not(
-    backend: CudaBackend, implementation: str, format_name: str, scaling: str | None, heads: str
+    backend: CudaBackend, implementation: str, stored: Stored, heads: str
 ) -> None:
+    format_name, scaling = stored
     case = on_cuda(implementation, format_name, heads, scaling=scaling)
     result = fresh_verdict(prepared(backend, case), case, seed=5)
     assert result.passed, result.reason
 
 
-@pytest.mark.parametrize("page_size", [1, 2, 16, 64, 128])
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"lengths": "skewed"},
-        {"lengths": "uniform", "q_len": 4},
-        {"shared_prefix": 256},
-        {"order": "contiguous"},
-        {"batch": 1, "kv_len": 20_000},
-        {"kv_len": 1},
-    ],
-    ids=str,
+PAGES = (1, 2, 16, 64, 128)
+RAGGED: tuple[dict[str, Any], ...] = (
+    {"lengths": "skewed"},
+    {"lengths": "uniform", "q_len": 4},
+    {"shared_prefix": 256},
+    {"order": "contiguous"},
+    {"batch": 1, "kv_len": 20_000},
+    {"kv_len": 1},
 )
-@pytest.mark.parametrize("implementation", ["naive", "triton", "flashinfer", "library_flash"])
+
+
+@grid(
+    "implementation, more, page_size",
+    ["naive", "triton", "flashinfer", "library_flash"],
+    RAGGED,
+    PAGES,
+    few=lambda _, more, page_size: diagonal(5, RAGGED, PAGES)(more, page_size),
+)
 def test_ragged_lengths_prefixes_and_pages(
     backend: CudaBackend, implementation: str, more: dict[str, Any], page_size: int
 ) -> None:
@@ -67,8 +78,9 @@ def test_ragged_lengths_prefixes_and_pages(
         assert result.passed, (name, result.reason)
 
 
-@pytest.mark.parametrize(("format_name", "scaling"), STORED)
-def test_the_fastest_of_several_configurations_is_right(backend: CudaBackend, format_name: str, scaling: str | None) -> None:
+@grid("stored", STORED, few=lambda stored: stored in (("bf16", None), ("fp32", None), ("fp8_e4m3", "token")))
+def test_the_fastest_of_several_configurations_is_right(backend: CudaBackend, stored: Stored) -> None:
+    format_name, scaling = stored
     case = on_cuda("triton_tuned", format_name, scaling=scaling, lengths="skewed")
     kernel = prepared(backend, case)
     result = fresh_verdict(kernel, case, seed=5)
@@ -89,12 +101,15 @@ def test_graphs_go_through_the_table_and_the_data_that_came_after_them(backend: 
     sampler.close()
 
 
-@pytest.mark.parametrize(("format_name", "scaling"), [("bf16", None), ("int8", "token"), ("fp8_e4m3", "tensor")])
-@pytest.mark.parametrize("implementation", ["triton", "naive"])
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_planted_bugs_are_caught_on_the_device(
-    backend: CudaBackend, bug: Bug, implementation: str, format_name: str, scaling: str | None
-) -> None:
+@grid(
+    "bug, implementation, stored",
+    BUGS,
+    ["triton", "naive"],
+    [("bf16", None), ("int8", "token"), ("fp8_e4m3", "tensor")],
+    few=lambda bug, implementation, stored: implementation == "triton" and stored[0] == ("int8" if bug.scaled else "bf16"),
+)
+def test_planted_bugs_are_caught_on_the_device(backend: CudaBackend, bug: Bug, implementation: str, stored: Stored) -> None:
+    format_name, scaling = stored
     if bug.scaled and scaling is None:
         pytest.skip("has no scales to get wrong")
     case = on_cuda(implementation, format_name, "8/2x64", scaling=scaling)
@@ -105,16 +120,22 @@ def test_planted_bugs_are_caught_on_the_device(
 @pytest.mark.parametrize("bug", MASK_BUGS, ids=lambda bug: bug.name)
 def test_one_key_more_or_less_is_caught_in_a_long_sequence(backend: CudaBackend, bug: Bug) -> None:
     for kv_len in (LONG, LONG - 5):
-        case = on_cuda("triton", kv_len=kv_len)
+        case = on_cuda("triton", kv_len=kv_len, batch=2)
         kernel = bug.wrap(prepared(backend, case, 1), sizes_of(case.workload))
         assert not fresh_verdict(kernel, case, 10).passed
 
 
-@pytest.mark.parametrize(("format_name", "scaling"), STORED)
-def test_sound_kernels_never_fail(backend: CudaBackend, format_name: str, scaling: str | None) -> None:
+@grid(
+    "stored, seeds",
+    STORED,
+    [8, 100],
+    few=lambda stored, seeds: seeds == 8 and stored in (("bf16", None), ("fp8_e4m3", "tensor"), ("int8", "token")),
+)
+def test_sound_kernels_never_fail(backend: CudaBackend, stored: Stored, seeds: int) -> None:
+    format_name, scaling = stored
     case = on_cuda("triton", format_name, scaling=scaling, lengths="uniform", shared_prefix=64)
     kernel = prepared(backend, case, 1)
-    failed = [result.reason for seed in range(100) if not (result := fresh_verdict(kernel, case, seed)).passed]
+    failed = [result.reason for seed in range(seeds) if not (result := fresh_verdict(kernel, case, seed)).passed]
     assert failed == []
 
 

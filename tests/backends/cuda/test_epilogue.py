@@ -21,6 +21,7 @@ from tests.backends.epilogue_cases import (
     gelu_by_erf,
     other,
 )
+from tests.backends.grid import diagonal, grid
 
 pytestmark = NEEDS_DEVICE
 SHAPES = [(1, 64, 64), (17, 33, 65), (300, 1, 33), (256, 1024, 4096)]
@@ -31,17 +32,19 @@ def on_cuda(format_name: str, epilogue: str, *shape: int, implementation: str = 
     return finished_case(format_name, epilogue, m, n, k, implementation, backend="cuda", **options)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("epilogue", FOLLOWED)
-@pytest.mark.parametrize("format_name", OFFERED)
+@grid("format_name, epilogue, shape", OFFERED, FOLLOWED, SHAPES, few=diagonal(2, OFFERED, FOLLOWED, SHAPES))
 def test_the_library_is_right(backend: CudaBackend, format_name: str, epilogue: str, shape: tuple[int, int, int]) -> None:
     case = on_cuda(format_name, epilogue, *shape)
     result = fresh_verdict(prepared(backend, case, 2), case, seed=4)
     assert result.passed, result.reason
 
 
-@pytest.mark.parametrize("layout", ["nn", "tn"])
-@pytest.mark.parametrize("implementation", ["library", "compiled"])
+@grid(
+    "implementation, layout",
+    ["library", "compiled"],
+    ["nn", "tn"],
+    few=lambda name, layout: name == "library" or layout == "tn",
+)
 def test_other_layouts(backend: CudaBackend, implementation: str, layout: str) -> None:
     case = on_cuda("bf16", "bias_gelu_tanh", 128, 256, 512, implementation=implementation, layout=layout)
     assert fresh_verdict(prepared(backend, case, 1), case, seed=4).passed
@@ -56,7 +59,7 @@ def test_what_is_said_to_be_fused_is_one_kernel(backend: CudaBackend, epilogue: 
     case = on_cuda("bf16", epilogue, 4096, 4096, 1024)
     kernel = prepared(backend, case, 1)
     run_all(kernel)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as profile:
         kernel.enqueue(0)
         torch.cuda.synchronize()
     on_device = [each.name for each in profile.events() if each.device_type == torch.autograd.DeviceType.CUDA]
@@ -73,8 +76,12 @@ def test_the_fused_gelu_is_that_by_tanh(backend: CudaBackend) -> None:
     assert not fresh_verdict(other(as_it_is, gelu_by_erf)(kernel), case, seed=4).passed
 
 
-@pytest.mark.parametrize("implementation", ["library", "compiled"])
-@pytest.mark.parametrize("epilogue", WITH_BIAS)
+@grid(
+    "epilogue, implementation",
+    WITH_BIAS,
+    ["library", "compiled"],
+    few=lambda epilogue, name: name == "library" or epilogue == "bias_relu",
+)
 def test_a_wrong_bias_is_caught(backend: CudaBackend, epilogue: str, implementation: str) -> None:
     case = on_cuda("bf16", epilogue, 256, 512, 4096, implementation=implementation)
     right = ACTIVATIONS[epilogue.partition("_")[2]]
@@ -89,8 +96,12 @@ def test_an_activation_left_out_is_caught(backend: CudaBackend, epilogue: str) -
     assert not fresh_verdict(other(as_it_is, as_it_is)(prepared(backend, case, 1)), case, seed=10).passed
 
 
-@pytest.mark.parametrize("epilogue", ["none", *FOLLOWED])
-@pytest.mark.parametrize("format_name", OFFERED)
+@grid(
+    "format_name, epilogue",
+    OFFERED,
+    ["none", *FOLLOWED],
+    few=lambda *given: given in (("fp32", "none"), ("tf32", "bias"), ("bf16", "bias_gelu_tanh"), ("fp16", "silu")),
+)
 def test_compiled_products_are_right_in_graphs_and_grow_no_memory(
     backend: CudaBackend, format_name: str, epilogue: str
 ) -> None:

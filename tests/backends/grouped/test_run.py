@@ -21,7 +21,7 @@ def test_implementations_take_turns_and_what_is_not_here_says_so(tmp_path: Path)
     )  # fmt: skip
     config = RunConfig(
         jobs={"grouped_gemm": settings},
-        backends={"cpu": BackendSettings("cpu", "backends.cpu:CpuBackend", {})},
+        backends={"cpu": BackendSettings("cpu", "backends.cpu:CpuBackend", {"threads": 1})},
         measure=measure,
     )
     resolved = resolve(config)

@@ -22,7 +22,7 @@ def on_host(tensor: torch.Tensor) -> np.ndarray:
 
 @each_format
 @pytest.mark.parametrize("bad", [False, True], ids=["finite", "NaN and infinities"])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.float64, marks=pytest.mark.thorough)], ids=str)
 def test_the_same_bits_as_on_the_host(fmt: Format, bad: bool, dtype: torch.dtype) -> None:
     x = hard_matrix(150, 1024, 11).to(dtype)
     x = with_bad_numbers(x) if bad else x

@@ -11,6 +11,7 @@ from backends.triton.gemm.problem import NUMBERS
 from suite.case import Case
 from tests.backends.cases import fresh_verdict, run_all
 from tests.backends.cuda.helpers import NEEDS_DEVICE, WARM, graph_of, on_cuda, prepared
+from tests.backends.grid import diagonal, grid
 from tests.backends.planted_bugs import BUGS, Bug
 
 pytestmark = NEEDS_DEVICE
@@ -32,9 +33,7 @@ def triton_case(format_name: str, *sizes: int, implementation: str = "triton", *
     return replace(on_cuda(format_name, *sizes, **options), implementation=implementation)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("format_name", FORMATS)
+@grid("format_name, layout, shape", FORMATS, LAYOUTS, SHAPES, few=diagonal(4, FORMATS, LAYOUTS, SHAPES))
 def test_matches_the_reference(backend: CudaBackend, format_name: str, layout: str, shape: tuple[int, int, int]) -> None:
     case = triton_case(format_name, *shape, layout=layout)
     kernel = prepared(backend, case, 2)
@@ -98,8 +97,7 @@ def test_the_default_for_a_large_product_is_native_and_spills_nothing(backend: C
     assert 0 < described["registers"] <= 255
 
 
-@pytest.mark.parametrize("format_name", FORMATS)
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@grid("bug, format_name", BUGS, FORMATS, few=diagonal(5, BUGS, FORMATS))
 def test_every_planted_bug_is_caught_through_the_timed_path(backend: CudaBackend, bug: Bug, format_name: str) -> None:
     case = triton_case(format_name, 160, 144, 512, regime=WARM)
     kernel = bug.wrap(prepared(backend, case, 1))

@@ -12,12 +12,14 @@ from backends.triton.quantised.weights import WeightOnly
 from suite.case import Case
 from tests.backends.cases import fresh_verdict, run_all
 from tests.backends.cuda.helpers import NEEDS_DEVICE
+from tests.backends.grid import diagonal, grid
 from tests.backends.planted_bugs import BUGS, Bug
-from tests.backends.triton.rungs import BY_ROWS, MX4, NEEDS_FULL, QUANTISED, WEIGHT_ONLY, Rung, buffers_of, shared_of
+from tests.backends.triton.rungs import BLOCKS, BY_ROWS, MX4, NEEDS_FULL, QUANTISED, WEIGHT_ONLY, Rung, buffers_of, shared_of
 
 pytestmark = NEEDS_DEVICE
 
 SHAPES = [(1024, 768, 512), (333, 222, 384), (64, 1040, 2048), (16, 4096, 8192), (1, 80, 1024), (1, 1, 128)]
+TWO_SHAPES = [(16, 2048, 4096), (200, 1000, 1536)]
 
 
 def prepared(case: Case, sets: int, tuned: bool = False) -> LaunchedKernel:
@@ -34,8 +36,7 @@ def _device() -> Device:
     return of_torch(0)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("rung", [*QUANTISED, *BY_ROWS], ids=lambda rung: rung.name)
+@grid("rung, shape", [*QUANTISED, *BY_ROWS], SHAPES, few=diagonal(3, [*QUANTISED, *BY_ROWS], SHAPES))
 def test_matches_the_reference(rung: Rung, shape: tuple[int, int, int]) -> None:
     case = rung.case(*shape)
     kernel = prepared(case, 2)
@@ -43,8 +44,7 @@ def test_matches_the_reference(rung: Rung, shape: tuple[int, int, int]) -> None:
     assert result.passed, (result.reason, kernel.describe())
 
 
-@pytest.mark.parametrize("shape", [(16, 2048, 4096), (200, 1000, 1536)], ids=str)
-@pytest.mark.parametrize("rung", WEIGHT_ONLY, ids=lambda rung: rung.name)
+@grid("rung, shape", WEIGHT_ONLY, TWO_SHAPES, few=diagonal(2, WEIGHT_ONLY, TWO_SHAPES))
 def test_every_configuration_computes_the_same(rung: Rung, shape: tuple[int, int, int]) -> None:
     case = rung.case(*shape)
     kernel = prepared(case, 2)
@@ -91,7 +91,7 @@ def test_launches_are_captured_and_grow_no_memory(rung: Rung) -> None:
     assert fresh_verdict(kernel, case, 7, graph.replay).passed
 
 
-@pytest.mark.parametrize("rung", QUANTISED, ids=lambda rung: rung.name)
+@grid("rung", QUANTISED, few=lambda rung: rung in (MX4, BLOCKS))
 def test_what_was_tried_is_described(rung: Rung) -> None:
     case = rung.case(16, 4096, 4096)
     kernel = prepared(case, 2, tuned=True)
@@ -103,8 +103,7 @@ def test_what_was_tried_is_described(rung: Rung) -> None:
     assert fresh_verdict(kernel, case, 8).passed
 
 
-@pytest.mark.parametrize("rung", QUANTISED, ids=lambda rung: rung.name)
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@grid("bug, rung", BUGS, QUANTISED, few=diagonal(6, BUGS, QUANTISED))
 def test_every_planted_bug_is_caught(bug: Bug, rung: Rung) -> None:
     case = rung.case(160, 144, 512)
     kernel = bug.wrap(prepared(case, 1))

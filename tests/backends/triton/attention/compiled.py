@@ -1,9 +1,10 @@
 """The kernels compiled for devices that are not there, and what they became.
 
-    python -m tests.backends.triton.attention.compiled SPEC...     # a spec is DEVICE/KERNEL/MASK/FORMAT/HEAD
+    python -m tests.backends.triton.attention.compiled SPEC...     # a spec is DEVICE/KERNEL/MASK/FORMAT/HEAD[/GROUP]
 
-``KERNEL`` is forward, preparation, keys, queries or hopper; ``HEAD`` is 64, 128, 256 or 192 (of which V has 128).  Prints one
-JSON object a line as it goes: a compiler that gives up may take its process with it.
+``KERNEL`` is forward, preparation, keys, queries or hopper; ``HEAD`` is 64, 128, 256 or 192 (of which V has 128); ``GROUP``
+query heads share one of keys, two where none is given.  Prints one JSON object a line as it goes: a compiler that gives up may
+take its process with it.
 """
 
 import json
@@ -26,7 +27,14 @@ from tests.backends.triton.compiled import DEVICES, registers
 
 LENGTH = 4096
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp8_e4m3": torch.float8_e4m3fn}
-MASKS = {"full": FULL, "causal": causal(LENGTH, LENGTH), "window": causal(LENGTH, LENGTH, window=1000), "ragged": FULL}
+RAGGED = LENGTH - 40
+MASKS = {
+    "full": FULL,
+    "causal": causal(LENGTH, LENGTH),
+    "window": causal(LENGTH, LENGTH, window=1000),
+    "ragged": FULL,
+    "ragged-window": causal(LENGTH, RAGGED, window=1000),
+}
 FORWARD = {"nvidia": Config(128, 64, 8, 2), "amd": Config(128, 64, 4, 1)}
 WIDE = {"nvidia": Config(64, 32, 4, 2), "amd": Config(64, 32, 4, 1)}  # heads of more than 128 columns
 OF_KEYS = {"nvidia": BackwardConfig(32, 64, 4, 2), "amd": BackwardConfig(32, 64, 4, 1)}
@@ -42,12 +50,13 @@ class Spec(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Spec":
-        device, kernel, mask, format_name, head = text.split("/")
-        kv_len = LENGTH - 40 if mask == "ragged" else LENGTH
+        device, kernel, mask, format_name, head, *group = text.split("/")
+        kv_len = RAGGED if mask.startswith("ragged") else LENGTH
+        kv_heads = 16 // int(group[0]) if group else 8
         v_dim = 128 if head == "192" else int(head)
         transposed = format_name == "fp8_e4m3"
         kind: Mask = MASKS[mask]
-        problem = Problem(format_name, 2, 16, 8, LENGTH, kv_len, int(head), v_dim, kind, None, transposed)
+        problem = Problem(format_name, 2, 16, kv_heads, LENGTH, kv_len, int(head), v_dim, kind, None, transposed)
         return cls(DEVICES[device], kernel, problem)
 
 

@@ -24,8 +24,13 @@ SPECS = (
     "sm_90/hopper/causal/bf16/256",
     "sm_90/keys/causal/bf16/128",
     "sm_90/keys/causal/bf16/256",
+    "sm_90/keys/causal/bf16/256/1",
+    "sm_90/keys/ragged-window/bf16/256/1",
+    "sm_90/keys/ragged-window/bf16/192/8",
+    "sm_90/keys/ragged-window/bf16/128/8",
     "sm_90/queries/causal/bf16/128",
     "sm_90/queries/causal/bf16/256",
+    "sm_90/queries/ragged-window/bf16/256/1",
     "sm_100/forward/causal/bf16/128",
     "sm_100/keys/causal/bf16/256",
     "gfx942/forward/causal/bf16/128",
@@ -36,7 +41,13 @@ FIRST_OF_ITS_TABLE = ("sm_90/forward/causal/bf16/128", "sm_90/hopper/full/bf16/1
 
 
 # What is compiled by default: one of each table on the device with limits, and the widest heads elsewhere.
-ALWAYS = (*FIRST_OF_ITS_TABLE, "sm_90/queries/causal/bf16/256", "sm_80/keys/causal/bf16/192", "gfx942/queries/causal/bf16/256")
+ALWAYS = (
+    *FIRST_OF_ITS_TABLE,
+    "sm_90/keys/ragged-window/bf16/256/1",
+    "sm_90/queries/causal/bf16/256",
+    "sm_80/keys/causal/bf16/192",
+    "gfx942/queries/causal/bf16/256",
+)
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,8 @@ MLA = sized(width=32, tail=16, shared_values=True, q_heads=8, kv_heads=1)
 
 STAGED_SPECS = [
     *(Spec(f"pages of {size}", sized(size), RAGGED) for size in (1, 2, 16, 64, 128)),
-    Spec("fp32", sized(format="fp32"), RAGGED),
+    Spec("fp32, a row for each of a group", sized(format="fp32"), RAGGED, STAGED_CONFIG._replace(rows=2)),
+    Spec("fp32, one row", sized(format="fp32", kv_heads=4), RAGGED, STAGED_CONFIG._replace(rows=1)),
     Spec("whole pages, one split", sized(16), (64, 64), slots=1),
     Spec("many splits", sized(), (700,), slots=64),
     Spec("heads of keys of their own", sized(kv_heads=4), RAGGED),

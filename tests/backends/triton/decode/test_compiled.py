@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.compiled import DEVICES
 
 # A part of the names of the matrix instructions, by spec.
@@ -26,6 +27,7 @@ NATIVE = {
     "sm_90/fp8_e4m3/token/8b-4-tokens/16": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16",
     "sm_90/fp8_e4m3/token/mha-64/64": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16",
     "sm_90/fp8_e4m3/tensor/mla/64": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16",
+    "sm_90/fp8_e4m3/token/mla-16/16": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16",
     "sm_90/int8/token/8b/16": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16",
     "sm_90/int8/token/256/16": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16",
     "sm_100/bf16/none/8b/16": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16",
@@ -38,6 +40,8 @@ NATIVE = {
     "gfx950/bf16/none/8b/16": "v_mfma_f32_16x16x32_bf16",
     "gfx950/int8/token/8b/16": "v_mfma_f32_16x16x32_f16",
 }
+FP32 = [f"sm_90/fp32/none/{heads}/16" for heads in ("8b", "mla-16", "mha-64", "mqa", "256", "8b-4-tokens")]
+FEW_FP32 = FP32[:2]
 REFUSED = "sm_80/fp8_e4m3/token/8b/16"
 MEASURED = [spec for spec in NATIVE if spec.startswith("sm_90")]
 COPIED = [spec for spec in NATIVE if spec.startswith("sm_") and "/none/" in spec]
@@ -47,13 +51,14 @@ Found = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def became(tmp_path_factory: pytest.TempPathFactory) -> Found:
+def became(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
+    wanted = names_asked(request, [REFUSED])
     cache: Path = tmp_path_factory.mktemp("compiled")
-    command = [sys.executable, "-m", "tests.backends.triton.decode.compiled", *NATIVE, REFUSED]
+    command = [sys.executable, "-m", "tests.backends.triton.decode.compiled", *wanted]
     environment = {**os.environ, "TRITON_CACHE_DIR": str(cache), "TRITON_INTERPRET": "0"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
     found = {line.pop("spec"): line for line in map(json.loads, done.stdout.splitlines())}
-    assert set(found) == {*NATIVE, REFUSED}, done.stderr[-2000:]
+    assert set(found) == set(wanted), done.stderr[-2000:]
     return found
 
 
@@ -75,6 +80,16 @@ def test_it_has_room_on_the_device_and_no_more_than_was_reckoned(became: Found, 
 @pytest.mark.parametrize("spec", MEASURED)
 def test_nothing_spills_on_the_device_that_was_measured(became: Found, spec: str) -> None:
     assert became[spec]["spilled_bytes"] == 0
+
+
+@pytest.mark.parametrize("spec", parameters(FP32, lambda name: name not in FEW_FP32))
+def test_fp32_is_multiplied_in_registers_that_hold_it(became: Found, spec: str) -> None:
+    """Whole columns of both operands of a product, in the threads that there are."""
+    found = became[spec]
+    assert found["instructions"] == []
+    assert found["spilled_bytes"] == 0
+    assert found["copies"] > 0
+    assert found["shared_bytes"] <= found["expected_shared_bytes"] <= DEVICES["sm_90"].shared_bytes
 
 
 @pytest.mark.parametrize("spec", COPIED)

@@ -11,10 +11,12 @@ from suite.case import Case, Regime
 from suite.jobs.decode_step import FORMATS, IMPLEMENTATIONS
 from tests.backends.cuda.helpers import NEEDS_DEVICE, SAMPLE_S, WARM, graph_of
 from tests.backends.decode_step.cases import fresh_verdict, step_case
+from tests.backends.grid import diagonal, grid
 from tests.backends.triton.streaming.prepared import BUGS
 
 pytestmark = NEEDS_DEVICE
 
+IN_PAGES = ("stale page", "a key of another token overwritten")
 WIDE: dict[str, Any] = {
     "layers": 3,
     "hidden_sizes": 1024,
@@ -24,6 +26,7 @@ WIDE: dict[str, Any] = {
     "kv_lens": [1000],
     "page_sizes": [16],
 }
+BATCHES = (1, 2, 5, 16, 33, 64)
 CALL = Regime("warm", "sustained", "call")
 
 
@@ -53,44 +56,52 @@ def prepared(backend: CudaBackend, case: Case, sets: int = 1) -> Any:
     return backend.prepare(case, sets, 3)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 5, 16, 33, 64])
-@pytest.mark.parametrize("format_name", FORMATS["step"])
-@pytest.mark.parametrize("implementation", ["library", "triton"])
+@grid(
+    "implementation, format_name, batch",
+    ["library", "triton"],
+    FORMATS["step"],
+    BATCHES,
+    few=lambda _, format_name, batch: diagonal(3, FORMATS["step"], BATCHES)(format_name, batch),
+)
 def test_every_implementation_is_right(backend: CudaBackend, implementation: str, format_name: str, batch: int) -> None:
     case = on_cuda(implementation, format_name, batches=[batch])
     result = fresh_verdict(prepared(backend, case, 2), case, 5)
     assert result.passed, result.reason
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"heads": "8x64"},
-        {"heads": "16/1x128"},
-        {"heads": "8/2x256"},
-        {"kv_lens": [1]},
-        {"kv_lens": [20_000], "page_sizes": [1]},
-        {"hidden_sizes": 1040, "intermediate_sizes": 720},
-    ],
-    ids=str,
+OTHER_SIZES: tuple[dict[str, Any], ...] = (
+    {"heads": "8x64"},
+    {"heads": "16/1x128"},
+    {"heads": "8/2x256"},
+    {"kv_lens": [1]},
+    {"kv_lens": [20_000], "page_sizes": [1]},
+    {"hidden_sizes": 1040, "intermediate_sizes": 720},
 )
-@pytest.mark.parametrize("batch", [1, 3])
+
+
+@grid("batch, more", [1, 3], OTHER_SIZES, few=diagonal(2, [1, 3], OTHER_SIZES))
 def test_sizes_of_every_kind(backend: CudaBackend, batch: int, more: dict[str, Any]) -> None:
     case = on_cuda("triton", batches=[batch], **more)
     result = fresh_verdict(prepared(backend, case), case, 6)
     assert result.passed, result.reason
 
 
-@pytest.mark.parametrize("batch", [1, 8])
-@pytest.mark.parametrize("format_name", FORMATS["weights"])
-@pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+@grid(
+    "implementation, format_name, batch",
+    IMPLEMENTATIONS,
+    FORMATS["weights"],
+    [1, 8],
+    few=lambda name, format_name, batch: (
+        diagonal(2, FORMATS["weights"], [1, 8])(format_name, batch) and (name != "triton_tuned" or format_name == "bf16")
+    ),
+)
 def test_weights_of_every_format(backend: CudaBackend, implementation: str, format_name: str, batch: int) -> None:
     case = on_cuda(implementation, format_name, "weights", batches=[batch], vocabularies=4096)
     result = fresh_verdict(prepared(backend, case), case, 7)
     assert result.passed, result.reason
 
 
-@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize("batch", [1, pytest.param(8, marks=pytest.mark.thorough)])
 def test_the_fastest_of_several_configurations_is_right_whether_launches_depend_or_not(
     backend: CudaBackend, batch: int
 ) -> None:
@@ -132,8 +143,12 @@ def test_what_a_caller_waits_for_is_measured(backend: CudaBackend, implementatio
     sampler.close()
 
 
-@pytest.mark.parametrize("implementation", ["library", "triton"])
-@pytest.mark.parametrize("name", [name for name in BUGS if name not in ("stale page", "a key of another token overwritten")])
+@grid(
+    "name, implementation",
+    [name for name in BUGS if name not in IN_PAGES],
+    ["library", "triton"],
+    few=lambda _, implementation: implementation == "triton",
+)
 def test_planted_bugs_are_caught_on_the_device(backend: CudaBackend, name: str, implementation: str) -> None:
     case = on_cuda(implementation, batches=[2], vocabularies=4000)
     kernel = prepared(backend, case)
@@ -142,7 +157,7 @@ def test_planted_bugs_are_caught_on_the_device(backend: CudaBackend, name: str, 
     assert fresh_verdict(kernel, case, 10).passed
 
 
-@pytest.mark.parametrize("name", ["stale page", "a key of another token overwritten"])
+@pytest.mark.parametrize("name", IN_PAGES)
 def test_planted_bugs_in_pages_are_caught_on_the_device(backend: CudaBackend, name: str) -> None:
     case = on_cuda("triton", batches=[2], kv_lens=[200])
     kernel = prepared(backend, case)
@@ -150,9 +165,10 @@ def test_planted_bugs_in_pages_are_caught_on_the_device(backend: CudaBackend, na
     assert not fresh_verdict(kernel, case, 10, run=lambda: BUGS[name](kernel, each)).passed
 
 
+@pytest.mark.parametrize("seeds", [5, pytest.param(50, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("implementation", ["library", "triton"])
-def test_sound_steps_never_fail(backend: CudaBackend, implementation: str) -> None:
+def test_sound_steps_never_fail(backend: CudaBackend, implementation: str, seeds: int) -> None:
     case = on_cuda(implementation, batches=[3])
     kernel = prepared(backend, case)
-    failed = [result.reason for seed in range(50) if not (result := fresh_verdict(kernel, case, seed)).passed]
+    failed = [result.reason for seed in range(seeds) if not (result := fresh_verdict(kernel, case, seed)).passed]
     assert failed == []
