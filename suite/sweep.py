@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from suite.backend import DeviceInfo
 from suite.environment import Facts, source_state, system_facts
-from suite.errors import WorkerStartFailed
+from suite.errors import StoreWriteFailed, WorkerStartFailed
 from suite.estimate import Estimate
 from suite.events import CaseFinished, Event, PhaseStarted, SweepFinished, SweepStarted, WorkerRestarted
 from suite.interrupts import leave, on_interrupt
@@ -163,12 +163,13 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
 
     def interrupt(name: str) -> None:
         signals.append(name)
+        ledger.writer.stop_waiting()
         launcher.interrupt(name)
 
     def seed_of(planned: PlannedCase) -> int:
         return data_seed(config.seed, planned.case.workload.key)
 
-    with on_interrupt(interrupt):
+    with on_interrupt(interrupt), _keeping_what_ended(launcher, ledger):
         for happening in launcher.run(to_run, seed_of, until, quests.searches):
             match happening:
                 case CaseEnded():
@@ -188,6 +189,21 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
                     pass  # a signal that comes after the last happening is never told: ``signals`` has them all
     waiting = max(estimate.total - estimate.done, quests.left)
     return _finish(plan, ledger, waiting, estimate.total, next(iter(signals), ""), watch)
+
+
+@contextmanager
+def _keeping_what_ended(launcher: Launcher, ledger: Ledger) -> Iterator[None]:
+    """Where a locked store ends the run, cases that ended while it was waited for are kept with the one that was."""
+    try:
+        yield
+    except StoreWriteFailed as error:
+        failed = error
+        for ended in launcher.untold() if ledger.writer.is_locked_out else ():
+            try:
+                ledger.enter(ended)
+            except StoreWriteFailed as later:  # it says where they are kept, which one about a log does not
+                failed = later
+        raise failed from failed.__cause__
 
 
 class _Quests:

@@ -26,20 +26,38 @@ class Opening:
         if store_file(url):
             self()
         else:
-            self._refuse_place()
+            refuse_place(url)
 
     def __call__(self) -> "Store":
         if self.store is None:
+            from suite.store.session import LOCKED_AT_MOST_S, Patience
             from suite.store.writer import Store
 
-            self.store = self._stack.enter_context(Store.open(self._url))
+            self.store = self._stack.enter_context(Store.open(self._url, patience=Patience(LOCKED_AT_MOST_S, say)))
             _say_what_was_done(self.store)
         return self.store
 
-    def _refuse_place(self) -> None:
-        from suite.store.files import locate, refuse_unwritable
 
-        refuse_unwritable(locate(self._url))
+def refuse_store(url: str) -> None:
+    """``StoreUnusable`` for what ``Opening`` would refuse, as far as looking tells: nothing is opened, upgraded or created.
+
+    A run asks before it waits for a device, which may take hours.
+    """
+    from suite.commands.known import store_file
+
+    if store_file(url):
+        from suite.store.writer import refuse_unusable
+
+        refuse_unusable(url)
+    else:
+        refuse_place(url)
+
+
+def refuse_place(url: str) -> None:
+    """``StoreUnusable`` where no store could be created."""
+    from suite.store.files import locate, refuse_unwritable
+
+    refuse_unwritable(locate(url))
 
 
 def _say_what_was_done(store: "Store") -> None:

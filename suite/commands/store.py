@@ -166,7 +166,7 @@ def _upgrade(args: argparse.Namespace) -> Iterator[str]:
 
 def _check(args: argparse.Namespace) -> int:
     from suite.report.words import counted
-    from suite.store.maintain import check
+    from suite.store.maintain import check, remedies
 
     problems = check(args.store)
     if args.json:
@@ -174,4 +174,5 @@ def _check(args: argparse.Namespace) -> int:
     else:
         sys.stdout.writelines(f"{problem.where}: {problem.what}\n" for problem in problems)
         sys.stdout.write(f"{args.store}: {counted(len(problems), 'problem')}\n" if problems else f"{args.store} is whole\n")
+        sys.stdout.writelines(f"  {line}\n" for line in remedies(args.store, problems))
     return EXIT_BROKEN if problems else 0

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 _DECODER = json.JSONDecoder()
 _CLOSERS = {"{": "}", "[": "]"}
-_START = re.compile(r"[\s,]*(?P<bracket>[\[{])?")
+_SPACE = re.compile(r"\s*")
+# Only what may go on as JSON does: to explain each other line that begins with a bracket takes the whole text before it.
+_START = re.compile(r"[\s,]*(?P<bracket>\[(?=\s*(?:[\]\[{\"\d\-tfnNI]|$))|\{(?=\s*(?:[\"}]|$)))?")
 
 
 class Document(NamedTuple):
@@ -19,7 +21,7 @@ class Document(NamedTuple):
 
 def documents(text: str) -> Iterator[Document]:
     """Every object and list that begins a line, in order, and everything else passed over."""
-    position = 0
+    position, end = 0, len(text.rstrip())
     while position < len(text):
         start = _START.match(text, position)
         if start is None or not start["bracket"]:
@@ -29,11 +31,13 @@ def documents(text: str) -> Iterator[Document]:
         try:
             value, position = _DECODER.raw_decode(text, position)
         except json.JSONDecodeError as error:
-            if "\n" not in text[error.pos :].strip():  # it is the end that is wrong: the text is cut
+            if text.find("\n", _space_end(text, error.pos), end) < 0:  # it is the end that is wrong: the text is cut
                 kept = _whole_part(text[position:])
                 if kept is not None:
                     yield Document(kept, closed=False)
                 return
+            position = _line_end(text, position)
+        except RecursionError:  # nested deeper than any tool does
             position = _line_end(text, position)
         else:
             yield Document(value, closed=True)
@@ -42,6 +46,11 @@ def documents(text: str) -> Iterator[Document]:
 def _line_end(text: str, position: int) -> int:
     found = text.find("\n", position)
     return len(text) if found < 0 else found + 1
+
+
+def _space_end(text: str, position: int) -> int:
+    found = _SPACE.match(text, position)
+    return found.end() if found else position
 
 
 def _whole_part(text: str) -> Any:
@@ -62,5 +71,5 @@ def _whole_part(text: str) -> Any:
             cut = text[:index] + "".join(reversed(closers))
     try:
         return json.loads(cut)
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, RecursionError):
         return None

@@ -10,12 +10,18 @@ from suite.importers.nccl_tests_text import read_nccl_tests
 from suite.importers.rccl_tests_records import is_rccl_tests_csv, is_record, read_rccl_tests_csv, read_rccl_tests_json
 from suite.importers.rows import CollectiveLog
 
+LOOKED_AT = 2**16  # characters: the end of a log may be garbage, where a machine went down
+MOST_UNREADABLE = 0.1  # of them
+
+_CONTROLS = {code: None for code in (*range(32), 127, 0xFFFD) if chr(code) not in "\t\n\r\f\b\x1b"}
+
 
 def read_collectives(text: str, name: str = "") -> tuple[CollectiveLog, ...]:
     """Every run in a text; the file's ``name`` helps where the text does not name its operation.
 
-    Raises ``UsageError`` for a text that holds nothing of either tool.
+    Raises ``UsageError`` for a text that holds nothing of either tool, and at once for what is no text.
     """
+    _refuse_binary(text, name)
     logs = _read(text, op_of_name(name))
     if not logs:
         raise UsageError(
@@ -23,6 +29,16 @@ def read_collectives(text: str, name: str = "") -> tuple[CollectiveLog, ...]:
             "give what they print, their JSON (-J), or what rccl-tests write with -x"
         )
     return logs
+
+
+def _refuse_binary(text: str, name: str) -> None:
+    begins = text[:LOOKED_AT]
+    unreadable = len(begins) - len(begins.translate(_CONTROLS))
+    if unreadable > MOST_UNREADABLE * len(begins):
+        raise UsageError(
+            f"{name or 'the text'} holds no run of nccl-tests or rccl-tests: {unreadable} of its first {len(begins)} "
+            "characters are no text; give what they print, unpacked and in UTF-8"
+        )
 
 
 def _read(text: str, known: Op | None) -> tuple[CollectiveLog, ...]:

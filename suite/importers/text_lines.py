@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 # mpirun --tag-output: [1,0]<stdout>:   mpirun -l or a wrapper: [0]   srun -l: 0:
 _TAG = re.compile(r"^(?P<tag>\[\d+(?:,\d+)?\](?:<\w+>:?)? ?|\s*\d+: )")
+# The host's name begins after the tag or where a word does: tried at every letter of it, a long line takes quadratic time.
 _MESSAGE = re.compile(
-    r"(?:\[\d+(?:,\d+)?\](?:<\w+>:?)? ?)?[^\s:\]]+:\d+:\d+ \[[^\]\s]*\] (?:\S+:\d+ )?NCCL (?:INFO|WARN|TRACE)\b"
+    r"(?:\[\d+(?:,\d+)?\](?:<\w+>:?)? ?|(?<![^\s:\]]))"
+    r"[^\s:\]]+:\d+:\d+ \[[^\]\s]*\] (?:\S+:\d+ )?NCCL (?:INFO|WARN|TRACE)\b"
 )
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 

@@ -15,7 +15,7 @@ from typing import Self
 
 from suite.launcher import reaper
 from suite.launcher.death import Death
-from suite.launcher.happenings import Happening, Interrupted, LaneEnded, WorkerLog
+from suite.launcher.happenings import CaseEnded, Happening, Interrupted, LaneEnded, WorkerLog
 from suite.launcher.lane import Lane, Seeds
 from suite.launcher.process import Birth
 from suite.launcher.quest import Quest
@@ -87,6 +87,10 @@ class Launcher:
                     return
         finally:
             self._halt()
+
+    def untold(self) -> Iterator[CaseEnded]:
+        """The cases that had ended when ``run`` was closed, and were not yielded by it."""
+        yield from (happening for happening in self._told_before_halt() if isinstance(happening, CaseEnded))
 
     def interrupt(self, reason: str) -> None:
         """Make ``run`` end after killing the workers.  Safe in a signal handler."""

@@ -9,7 +9,6 @@ from sqlalchemy import (
     JSON,
     Boolean,
     Connection,
-    Engine,
     Integer,
     LargeBinary,
     Table,
@@ -29,7 +28,8 @@ from suite.outcome import Outcome
 from suite.store import sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
 from suite.store.columns import Count, Finite, SafeText, UtcTime, load_json, refuse_non_number
-from suite.store.damage import UNREADABLE, Damaged, converting, damaged, json_object
+from suite.store.damage import NO_TEXT, UNREADABLE, Damaged, converting, damaged, json_object
+from suite.store.integrity import flaws
 from suite.store.measured import read_columns, rebuild_samples
 from suite.store.runs import describe
 from suite.store.selftests import to_selftest
@@ -59,16 +59,37 @@ class Problem(NamedTuple):
     what: str
 
 
-def problems(path: Path, engine: Engine) -> Iterator[Problem]:
-    """Everything that is wrong with a store, as far as it can be read."""
-    yield from (Problem("file", text) for text in sqlite.integrity(path))
+class FileProblem(Problem):
+    """One of the file itself, below its rows."""
+
+
+class DerivedProblem(Problem):
+    """One of what can be derived anew from what was measured."""
+
+
+def problems(path: Path) -> Iterator[Problem]:
+    """Everything that is wrong with a store, as far as it can be read, each once."""
+    broken = [FileProblem(*flaw) for flaw in flaws(path)]
+    yield from broken
+    yield from dict.fromkeys(each for each in _content_problems(path) if not (broken and isinstance(each, FileProblem)))
+
+
+def refuse_damaged(path: Path, but: type[Problem] | None = None) -> None:
+    """``Damaged`` for the first thing that is wrong with a store and is not of the kind ``but``."""
+    for problem in problems(path):
+        if but is None or not isinstance(problem, but):
+            raise Damaged(problem.where, problem.what)
+
+
+def _content_problems(path: Path) -> Iterator[Problem]:
+    engine = sqlite.checking_engine(path)
     looks = (_lost_references, _doubles, _misfits, _unreadable_rows, _broken_samples, _broken_telemetry, _contradictions)
     for look in (*looks, _impossible_times, _bare_runs, _odd_selftests):
         try:
             with sqlite.reading(engine) as connection:
                 yield from look(connection)
         except DBAPIError as error:
-            yield Problem("file", sqlite.explain(error.orig, path))
+            yield FileProblem("file", sqlite.flaw(error.orig))
         except UNREADABLE as error:  # what keeps one look from going on does not keep the next from beginning
             found = damaged("store", error)
             yield Problem(found.where, found.what)
@@ -99,12 +120,15 @@ def _misfits(connection: Connection) -> Iterator[Problem]:
             for value, (name, nullable, read) in zip(row, columns, strict=True):
                 wrong = _why_not(value, nullable, read)
                 if wrong:
-                    yield Problem(f"{table.name} {row[0]}", f"{name}: {wrong}")
+                    kind = DerivedProblem if table is _SUMMARY else Problem
+                    yield kind(f"{table.name} {row[0]}", f"{name}: {wrong}")
 
 
 def _why_not(value: Any, nullable: bool, read: Callable[[Any], object]) -> str:
     if value is None:
         return "" if nullable else "it is missing"
+    if isinstance(value, sqlite.NotText):
+        return NO_TEXT
     try:
         read(value)
     except UNREADABLE as error:
@@ -246,13 +270,13 @@ def _contradictions(connection: Connection) -> Iterator[Problem]:
     for row in connection.execute(unknown):
         yield Problem(f"result {row.id}", f"'{row.outcome}' is no outcome")
     for result_id in connection.scalars(_different_summaries()):
-        yield Problem(f"result {result_id}", "its summary repeats another device, evidence, pipe, load or outcome")
+        yield DerivedProblem(f"result {result_id}", "its summary repeats another device, evidence, pipe, load or outcome")
 
 
 def _impossible_times(connection: Connection) -> Iterator[Problem]:
     for row in connection.execute(select(_SUMMARY.c.result_id, type_coerce(_SUMMARY.c.p50_s, NullType()).label("p50_s"))):
         if isinstance(row.p50_s, int | float) and row.p50_s <= 0:
-            yield Problem(f"result {row.result_id}", f"its p50_s {row.p50_s} is no duration")
+            yield DerivedProblem(f"result {row.result_id}", f"its p50_s {row.p50_s} is no duration")
 
 
 def _bare_runs(connection: Connection) -> Iterator[Problem]:

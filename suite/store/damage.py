@@ -11,6 +11,7 @@ from suite.store.files import shown
 
 # What converting a value of the wrong kind, or looking for what is missing, may raise.
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, NoResultFound)
+NO_TEXT = "it is no UTF-8 text"
 LONGEST = 160  # characters of an explanation: some quote the value, which may be megabytes
 
 
@@ -36,6 +37,8 @@ def damaged(where: str, error: BaseException) -> Damaged:
     """The ``Damaged`` that a failed conversion means."""
     if isinstance(error, NoResultFound):
         return Damaged(where, "it is missing")
+    if isinstance(error, UnicodeDecodeError):
+        return Damaged(where, NO_TEXT)
     text = str(error)
     if isinstance(error, KeyError):
         return Damaged(where, f"{text[:LONGEST]} is missing")

@@ -5,7 +5,6 @@ SQLite takes any log with the right name: nothing in it says which file it is of
 
 import shlex
 import shutil
-import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +16,7 @@ from suite.store import sqlite
 from suite.store.files import shown
 from suite.store.orphans import LOGS, companion, kept_as
 
-_BROKEN = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_BROKEN = "SQLITE_NOTADB"  # beside what is damage
 _UNREAD = ("SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY")  # only who may write reads past such a log
 
 
@@ -68,7 +67,7 @@ def _is_another(bare: _Seen, both: _Seen) -> bool:
 def _with_log(path: Path) -> _Seen | None:
     try:
         return _look(path, "mode=ro")
-    except sqlite3.Error as error:
+    except sqlite.FAILURES as error:
         if _name(error) not in _UNREAD:
             return _judged(error)
     return _seen_in_a_copy(path)
@@ -96,7 +95,7 @@ def _seen_in_a_copy(path: Path) -> _Seen | None:
 def _seen(path: Path, options: str) -> _Seen | None:
     try:
         return _look(path, options)
-    except sqlite3.Error as error:
+    except sqlite.FAILURES as error:
         return _judged(error)
 
 
@@ -110,11 +109,11 @@ def _look(path: Path, options: str) -> _Seen:
         return _Seen(True, dict(connection.execute("SELECT id, uid FROM run")) if has_runs else {})
 
 
-def _judged(error: sqlite3.Error) -> _Seen | None:
-    return _Seen(False) if _name(error).startswith(_BROKEN) else None
+def _judged(error: Exception) -> _Seen | None:
+    return _Seen(False) if sqlite.is_damage(error) or _name(error).startswith(_BROKEN) else None
 
 
-def _name(error: sqlite3.Error) -> str:
+def _name(error: Exception) -> str:
     return getattr(error, "sqlite_errorname", "")
 
 

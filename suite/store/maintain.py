@@ -10,11 +10,12 @@ from typing import NamedTuple
 from sqlalchemy import Connection, delete, func, select
 
 from suite.errors import StoreUnusable, UsageError
-from suite.store import lease, schema, selftests, sqlite, tables
+from suite.store import lease, remedy, schema, selftests, sqlite, tables
 from suite.store import rebuild as rebuilding
-from suite.store.check import Problem, problems
+from suite.store.check import DerivedProblem, FileProblem, Problem, problems, refuse_damaged
 from suite.store.files import locate, refuse_irregular, refuse_unwritable, shown
 from suite.store.foreign import foreign_log
+from suite.store.integrity import flaws
 from suite.store.merge import Merged, merge
 from suite.store.rebuild import Stored, Summarize
 from suite.store.runs import find_run
@@ -23,7 +24,7 @@ from suite.store.writer import Store
 
 __all__ = [
     "Merged", "Problem", "Pruned", "Stored", "Summarize", "Upgrade", "Vacuumed",
-    "check", "merge", "prune", "rebuild", "upgrade", "vacuum",
+    "check", "merge", "prune", "rebuild", "remedies", "upgrade", "vacuum",
 ]  # fmt: skip
 
 _CASE = tables.table_of(tables.Case)
@@ -126,13 +127,28 @@ def check(url: str) -> list[Problem]:
         return [Problem("log", foreign)]
     sqlite.recover(path)
     sqlite.refuse_locked(path)
-    schema.refuse_unreadable(path)
-    return list(problems(path, sqlite.reader_engine(path)))
+    try:
+        schema.refuse_unreadable(path)
+    except StoreUnusable as error:
+        if not sqlite.is_damage(error):
+            raise
+        return [FileProblem(*flaw) for flaw in flaws(path)]
+    return list(problems(path))
+
+
+def remedies(url: str, found: Sequence[Problem]) -> list[str]:
+    """What can be done about what a check has found, a line each."""
+    return list(remedy.remedies(locate(url), found))
 
 
 def rebuild(url: str, summarize: Summarize, *, everything: bool = False) -> int:
-    """Derive summaries anew where they are of another version of the formulas or missing; returns how many."""
+    """Derive summaries anew where they are of another version of the formulas or missing; returns how many.
+
+    ``StoreUnusable`` where something is wrong with what they are derived from.
+    """
     with _open(url) as store:
+        with sqlite.translated(store.path, StoreUnusable):
+            refuse_damaged(store.path, DerivedProblem)
         return rebuilding.rebuild(store.session, summarize, everything)
 
 

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Row, Table, insert, select, update
 
 from suite.errors import StoreUnusable, UsageError
 from suite.store import lease, schema, selftests, sqlite, tables
-from suite.store.check import problems
-from suite.store.damage import Damaged, converting
+from suite.store.check import refuse_damaged
+from suite.store.damage import converting
 from suite.store.files import locate, shown
 from suite.store.prepared import new_id, prepared_insert
 from suite.store.runs import new_name
@@ -54,7 +54,7 @@ def merge(source: str, target: str) -> Merged:
     if locate(target) == path:
         raise UsageError(f"store {shown(path)} cannot be merged into itself: name another target")
     with sqlite.translated(path, StoreUnusable):
-        _refuse_damaged(path)
+        refuse_damaged(path)  # half of it must not get into the target
     with (
         Store.open(target) as store,
         sqlite.translated(path, StoreUnusable),
@@ -62,12 +62,6 @@ def merge(source: str, target: str) -> Merged:
         sqlite.reading(sqlite.reader_engine(path)) as origin,
     ):
         return _Merge(origin, store.session).run()._replace(orphans=store.migrated.orphans)
-
-
-def _refuse_damaged(path: Path) -> None:
-    """``Damaged`` for the first thing that is wrong with a source: half of it must not get into the target."""
-    for problem in problems(path, sqlite.reader_engine(path)):
-        raise Damaged(problem.where, problem.what)
 
 
 class _Merge:

@@ -12,7 +12,7 @@ from suite.backend import Fact
 from suite.errors import StoreUnusable, UsageError
 from suite.measurement import Measurement
 from suite.outcome import Evidence
-from suite.rows import BaseFigures, Calibration, CalibrationHistory, DeviceRow, ResultDetail, ResultRow, RunInfo
+from suite.rows import BaseFigures, Calibration, CalibrationHistory, DeviceRow, Pause, ResultDetail, ResultRow, RunInfo
 from suite.selftest.record import Repeatability, Selftest
 from suite.store import schema, selftests, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
@@ -20,6 +20,7 @@ from suite.store.damage import Damaged, converting
 from suite.store.detail import find_measurement, find_result, load_kept
 from suite.store.files import locate, refuse_irregular
 from suite.store.listing import fetch, is_latest, rows_statement, to_row
+from suite.store.pauses import pauses_statement
 from suite.store.roofs import RoofKey, Roofs, best_bandwidth, best_rates, calibrated, history, latest
 from suite.store.runs import find_run, finished_counts, to_info
 
@@ -66,6 +67,12 @@ class Reader:
             row = find_run(connection, self.path, run)
             count = finished_counts(select(_RUN.c.id).where(_RUN.c.id == row.id))
             return to_info(self.path, row, dict(_pairs(connection, count)).get(row.id, 0))
+
+    def pauses(self, run: Wanted = None) -> dict[str, Pause]:
+        """By run, the time in which no case was under way between its first and its last; runs without are not named."""
+        with self._reading("its runs") as connection:
+            found = connection.execute(pauses_statement(*self._of_runs(connection, run)))
+            return {row.name: Pause(row.total_s, row.longest_s) for row in found}
 
     def results(
         self,

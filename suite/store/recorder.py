@@ -1,6 +1,7 @@
 """Writing one run: every call is one commit, so that a kill loses at most the case in flight."""
 
 import hashlib
+import shlex
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +20,14 @@ from suite.outcome import Evidence, Outcome
 from suite.planned import PlannedCase
 from suite.roofline import Summary
 from suite.rows import DeviceRow, ResultRow
-from suite.store import measured, tables
+from suite.store import measured, sqlite, tables
+from suite.store.aside import open_aside
 from suite.store.catalogue import Catalogue, Facts
+from suite.store.files import shown
 from suite.store.lease import Lease
 from suite.store.listing import no_summary, summary_fields, to_row
 from suite.store.prepared import new_id, prepared_insert
-from suite.store.session import Session
+from suite.store.session import NO_PATIENCE, Session
 from suite.store.standing import Standing, change
 
 _ARTIFACT = tables.table_of(tables.Artifact)
@@ -66,9 +69,7 @@ class RunWriter:
     the cause is not the run's own, ``stop_for`` says so before.
     """
 
-    def __init__(
-        self, session: Session, lease: Lease, run_id: int, run: str, config: dict[str, Any], standing: Standing
-    ) -> None:
+    def __init__(self, session: Session, lease: Lease, run_id: int, content: Mapping[str, Any], standing: Standing) -> None:
         self._session = session
         self._lease = lease
         self._run_id = run_id
@@ -77,8 +78,10 @@ class RunWriter:
         self._recording = threading.Lock()  # what the catalogue holds as pending belongs to one commit
         self._open = True
         self._why = ""
-        self.run = run
-        self.config = config
+        self._content = content
+        self._aside: Session | None = None
+        self.run: str = content["name"]
+        self.config: dict[str, Any] = content["config"]
 
     @property
     def attempts(self) -> Mapping[tuple[int, str], int]:
@@ -110,10 +113,42 @@ class RunWriter:
     def record(self, record: Record) -> ResultRow:
         """Commit one result and give it as its row (``fractions.empirical`` is known to readers only).
 
-        ``StoreWriteFailed`` when it cannot be kept; everything before is intact, and it may be recorded again later.
+        ``StoreWriteFailed`` when it cannot be kept; everything before is intact, and it may be recorded again later.  Where the
+        store stays locked for longer than there is patience, this result and all that follow are kept in one beside it, and
+        the error that says so comes once.
         ``ValueError`` for a NaN or an infinity where a number or JSON is due.
         """
         assert self._open, "the run was finished"
+        try:
+            return self._recorded(record)
+        except StoreWriteFailed as error:
+            if self._aside is not None or not sqlite.is_locked(error):
+                raise
+            locked = error
+        store, self._aside = self._session.path, self._go_aside()
+        self._recorded(record)
+        beside = shlex.quote(str(self._aside.path))
+        raise StoreWriteFailed(
+            f"{locked}; what was measured meanwhile is kept in {shown(self._aside.path)}: when the store is free, "
+            f"`roofbench store merge {beside} --store {shlex.quote(str(store))}` brings it in"
+        ) from locked
+
+    @property
+    def is_locked_out(self) -> bool:
+        """Whether patience with a lock has ended: results go into a store beside the one that is locked."""
+        return self._aside is not None or self._session.locked_out
+
+    def stop_waiting(self) -> None:
+        """Have no more patience with a lock; safe in a signal handler."""
+        self._session.patience = NO_PATIENCE
+
+    def _go_aside(self) -> Session:
+        aside = open_aside(self._session.path, self._content, self._standing)
+        self._session, self._run_id, self._standing = aside
+        self._catalogue = Catalogue()
+        return aside.session
+
+    def _recorded(self, record: Record) -> ResultRow:
         key = record.planned.case.key
         columns = self._columns(record)
         try:
@@ -177,6 +212,8 @@ class RunWriter:
         finally:
             self._open = False
             self._lease.release()
+            if self._aside is not None:
+                self._aside.close()
 
     def __enter__(self) -> Self:
         return self

@@ -93,6 +93,13 @@ def refuse_unreadable(path: Path) -> None:
     _refuse(path, found)
 
 
+def refuse_other(path: Path) -> None:
+    """``StoreUnusable`` for what ``make_current`` leaves as it is: another program's database, a newer schema, no database."""
+    found = look(path)
+    if found.state in ("foreign", "newer"):
+        _refuse(path, found)
+
+
 def make_current(path: Path, busy_timeout_s: float) -> Upgrade:
     """Create the store, or migrate an older one after copying it to ``<file>.bak-<revision>``.
 

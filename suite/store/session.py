@@ -2,9 +2,11 @@
 
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine
 
@@ -15,11 +17,27 @@ from suite.store.files import shown
 FIRST_BYTES = b"SQLite format 3\0"  # of every database file; one that was emptied in place has lost them
 
 
+LOCKED_AT_MOST_S = 600.0  # a backup or a vacuum of a large store on a slow disk takes minutes
+PAUSE_S = 0.05  # some locks are refused without waiting
+
+
+class Patience(NamedTuple):
+    """How long what was measured is kept while another process has the store locked, and whom to tell of it."""
+
+    limit_s: float = 0.0
+    tell: Callable[[str], None] = lambda line: None
+
+
+NO_PATIENCE = Patience()
+
+
 class Session:
     """Transactions on one store, one at a time, from whichever thread."""
 
-    def __init__(self, path: Path, engine: Engine) -> None:
+    def __init__(self, path: Path, engine: Engine, patience: Patience = NO_PATIENCE) -> None:
         self.path = path
+        self.patience = patience
+        self.locked_out = False
         self._engine = engine
         # Opened before SQLite does and closed after it: closing any descriptor of the file drops every lock that this process
         # holds on it (POSIX), and whoever closed the store next would take itself for the last one and delete the log.
@@ -43,7 +61,7 @@ class Session:
         """
         with self._one_at_a_time, sqlite.translated(self.path, failure):
             self._refuse_lost_file(failure)
-            with sqlite.writing(self._connection):
+            with sqlite.writing(self._connection, self._waiting() if failure is StoreWriteFailed else lambda: False):
                 self._note_companions()
                 yield self._connection
 
@@ -64,6 +82,27 @@ class Session:
             self._descriptor = -1
         if is_there:
             sqlite.at_rest(self.path)
+
+    def _waiting(self) -> Callable[[], bool]:
+        """Whether to go on waiting for a lock, asked until it was had or patience ends; from then on there is none."""
+        since = time.monotonic()
+        told = False
+
+        def goes_on() -> bool:
+            nonlocal told
+            if time.monotonic() - since >= self.patience.limit_s:
+                self.patience, self.locked_out = NO_PATIENCE, True
+                return False
+            if not told:
+                told = True
+                self.patience.tell(
+                    f"store {shown(self.path)} is locked by another process: waiting for it, at most "
+                    f"{self.patience.limit_s:g} s; what is measured meanwhile is kept"
+                )
+            time.sleep(PAUSE_S)
+            return True
+
+        return goes_on
 
     def _refuse_lost_file(self, failure: type[RoofbenchError]) -> None:
         # SQLite would go on writing into a file that has no name any more.

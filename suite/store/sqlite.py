@@ -1,9 +1,10 @@
 """Everything that is particular to SQLite: how a file is opened, its pragmas, its errors as one line."""
 
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, StatementError
 
 from suite.errors import RoofbenchError, StoreUnusable
 from suite.store.columns import dump_json, load_json
-from suite.store.damage import Damaged, line
+from suite.store.damage import Damaged, line, one_line
 from suite.store.files import on_network, shown
 
 BUSY_TIMEOUT_S = 10.0  # a checkpoint or another run's commit takes milliseconds, a merge's chunk under a second
@@ -38,6 +39,11 @@ _EXPLANATIONS = {  # by the longest matching prefix of SQLite's name for the err
     "SQLITE_TOOBIG": "a value is larger than store {path} can take (1 GB)",
     "SQLITE_ERROR": "{path} is no store of this version of roofbench ({text})",
 }
+
+
+# SQLite's own, and the driver's where SQLite quotes in its message what is damaged and no text.
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+_NO_TEXT = re.compile(r"Could not decode to UTF-8 column '(?P<column>[^']*)'")
 
 
 def connect(path: Path, options: str, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
@@ -74,9 +80,31 @@ def reader_engine(path: Path, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Engine:
     """An engine that can only read, and keeps the file open no longer than a question takes."""
 
     def open_file() -> sqlite3.Connection:
-        return connect(path, _reading_options(path), busy_timeout_s)
+        return connect(path, reading_options(path), busy_timeout_s)
 
     return create_engine("sqlite://", creator=open_file, poolclass=NullPool, **_JSON)
+
+
+def checking_engine(path: Path) -> Engine:
+    """An engine that can only read, and gives what is no UTF-8 text as ``NotText`` where another would give up."""
+
+    def open_file() -> sqlite3.Connection:
+        connection = connect(path, reading_options(path))
+        connection.text_factory = _text_or_not
+        return connection
+
+    return create_engine("sqlite://", creator=open_file, poolclass=NullPool, **_JSON)
+
+
+class NotText(bytes):
+    """The content of a text column that cannot be decoded."""
+
+
+def _text_or_not(content: bytes) -> str | NotText:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return NotText(content)
 
 
 def examining_engine(path: Path) -> Engine:
@@ -96,7 +124,7 @@ def at_rest(path: Path) -> None:
     A file at rest is whole without its neighbours, and is read without creating any.  While others have it open it stays
     as it is: the last one to close does this.
     """
-    with suppress(sqlite3.Error), _closing(connect(path, "mode=rw", CLOSING_TIMEOUT_S)) as connection:
+    with suppress(*FAILURES), _closing(connect(path, "mode=rw", CLOSING_TIMEOUT_S)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("PRAGMA journal_mode=DELETE")
 
@@ -104,17 +132,17 @@ def at_rest(path: Path) -> None:
 def recover(path: Path) -> None:
     """Let SQLite finish or take back what a killed writer left in a log or journal, where the file may be written."""
     if unfinished(path):
-        with suppress(sqlite3.Error), _closing(connect(path, "mode=rw", CLOSING_TIMEOUT_S)) as connection:
+        with suppress(*FAILURES), _closing(connect(path, "mode=rw", CLOSING_TIMEOUT_S)) as connection:
             connection.execute("PRAGMA schema_version").fetchall()
 
 
 def refuse_locked(path: Path) -> None:
     """``StoreUnusable`` at once where another process keeps readers out, and not for a commit that is about to end."""
     try:
-        with _closing(connect(path, _reading_options(path), LOOKING_TIMEOUT_S)) as connection:
+        with _closing(connect(path, reading_options(path), LOOKING_TIMEOUT_S)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    except sqlite3.DatabaseError as error:  # what else is wrong with it is found by who reads on
-        if error.sqlite_errorname.startswith("SQLITE_BUSY"):
+    except FAILURES as error:  # what else is wrong with it is found by who reads on
+        if _name(error).startswith("SQLITE_BUSY"):
             raise StoreUnusable(explain(error, path)) from error
 
 
@@ -131,10 +159,19 @@ def lost_references(connection: Connection) -> int:
 
 
 @contextmanager
-def writing(connection: Connection) -> Iterator[None]:
-    """A transaction that holds the write lock from its start: one that read first could not get it any more."""
+def writing(connection: Connection, wait_on: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    """A transaction that holds the write lock from its start: one that read first could not get it any more.
+
+    ``wait_on`` is asked, each time that the lock was not to be had for as long as the connection waits, whether to try again.
+    """
     with connection.begin():
-        connection.exec_driver_sql("BEGIN IMMEDIATE")  # not an event of the engine: those cost every statement a fifth
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")  # not an event of the engine: those cost every statement a fifth
+                break
+            except DBAPIError as error:
+                if not is_locked(error) or not wait_on():
+                    raise
         yield
 
 
@@ -161,17 +198,52 @@ def translated(path: Path, kind: type[RoofbenchError]) -> Iterator[None]:
     except DBAPIError as error:
         raise kind(explain(error.orig, path)) from error
     except StatementError as error:
+        if isinstance(error.orig, UnicodeDecodeError):
+            raise kind(explain(error.orig, path)) from error
         raise ValueError(str(error.orig)) from error
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise kind(explain(error, path)) from error
 
 
 def explain(error: BaseException | None, path: Path) -> str:
     """One line on what is wrong with the store and what to do about it."""
-    name = getattr(error, "sqlite_errorname", "")
+    name = _name(error)
     known = max((prefix for prefix in _EXPLANATIONS if name.startswith(prefix)), key=len, default=None)
     template = _EXPLANATIONS[known] if known else "store {path} does not work: {text}"
-    return template.format(path=shown(path), text=" ".join(str(error).split()))
+    return template.format(path=shown(path), text=flaw(error))
+
+
+def flaw(error: BaseException | None) -> str:
+    """What SQLite says of an error, as one short line."""
+    text = str(error)
+    if isinstance(error, UnicodeDecodeError):  # SQLite's words around what the driver could not decode
+        text = error.object.decode(errors="backslashreplace")
+    if no_text := _NO_TEXT.search(text):
+        return f"column {no_text['column']} holds what is no UTF-8 text"
+    return one_line(text)
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether an error, or the database's error that it was made of, says that the file is not what was written."""
+    return _name(_origin(error)).startswith("SQLITE_CORRUPT")
+
+
+def is_locked(error: BaseException | None) -> bool:
+    """Whether an error, or the database's error that it was made of, says that another process holds the store."""
+    return _name(_origin(error)).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _origin(error: BaseException | None) -> BaseException | None:
+    cause = error.__cause__ if isinstance(error, RoofbenchError) else error
+    origin: BaseException | None = getattr(cause, "orig", cause)
+    return origin
+
+
+def _name(error: BaseException | None) -> str:
+    """SQLite's name for an error; the driver's own errors about what it cannot read are damage."""
+    if isinstance(error, UnicodeDecodeError) or (isinstance(error, sqlite3.Error) and _NO_TEXT.match(str(error))):
+        return "SQLITE_CORRUPT"
+    return getattr(error, "sqlite_errorname", "")
 
 
 def back_up(path: Path, copy: Path) -> None:
@@ -192,16 +264,6 @@ def back_up(path: Path, copy: Path) -> None:
             each.unlink(missing_ok=True)
 
 
-def integrity(path: Path) -> list[str]:
-    """What SQLite finds wrong with the file itself; empty when nothing."""
-    try:
-        with _closing(connect(path, _reading_options(path))) as connection:
-            found = [str(text) for (text,) in connection.execute("PRAGMA integrity_check")]
-    except sqlite3.Error as error:
-        return [explain(error, path)]
-    return [] if found == ["ok"] else found
-
-
 def vacuum(path: Path) -> None:
     """Write the file anew without holes; ``StoreUnusable`` while others write it, or without the space."""
     with translated(path, StoreUnusable), _closing(connect(path, "mode=rw")) as connection:
@@ -220,7 +282,8 @@ def _looking_options(path: Path) -> str:
     return "mode=ro" if unfinished(path) else "mode=ro&immutable=1"
 
 
-def _reading_options(path: Path) -> str:
+def reading_options(path: Path) -> str:
+    """How a file is opened to be read, which changes it in no way."""
     # Where nothing can be created beside the file (a published store on read-only media), nobody can be writing it either.
     return "mode=ro" if os.access(path.parent, os.W_OK) else _looking_options(path)
 

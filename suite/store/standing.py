@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 
 from suite.rows import DeviceRow
 from suite.store import tables
-from suite.store.catalogue import Facts, add_device, add_environment, to_device_row
+from suite.store.catalogue import Facts, add_device, add_environment, to_device_row, to_facts
 from suite.store.damage import converting
 
 _DEVICE = tables.table_of(tables.Device)
@@ -22,16 +22,17 @@ class Place(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Devices by slot, and the environment's row."""
+    """Devices by slot, and the environment with its row."""
 
     places: Mapping[int, Place]
     environment_id: int
+    environment: Facts
 
 
 def add(connection: Connection, run_id: int, devices: Sequence[DeviceRow], environment: Facts) -> Standing:
     """Store what a run starts on."""
     environment_id = add_environment(connection, run_id, environment)
-    return change(connection, run_id, Standing({}, environment_id), devices, None)
+    return change(connection, run_id, Standing({}, environment_id, environment), devices, None)
 
 
 def change(
@@ -40,15 +41,18 @@ def change(
     """Store what a run goes on with: a device replaces what its slot had, an environment the one before."""
     places = {device.slot: Place(add_device(connection, run_id, device), device) for device in devices}
     environment_id = before.environment_id if environment is None else add_environment(connection, run_id, environment)
-    return Standing({**before.places, **places}, environment_id)
+    facts = before.environment if environment is None else environment
+    return Standing({**before.places, **places}, environment_id, facts)
 
 
 @converting("its devices and environments")
 def latest(connection: Connection, run_id: int) -> Standing:
     """What a stored run stood on last."""
     rows = connection.execute(select(_DEVICE).where(_DEVICE.c.run_id == run_id).order_by(_DEVICE.c.id))
-    environments = select(_ENVIRONMENT.c.id).where(_ENVIRONMENT.c.run_id == run_id)
+    environments = select(_ENVIRONMENT).where(_ENVIRONMENT.c.run_id == run_id)
+    environment = connection.execute(environments.order_by(_ENVIRONMENT.c.id.desc()).limit(1)).one()
     return Standing(
         {row.slot: Place(row.id, to_device_row(row)) for row in rows},
-        connection.scalars(environments.order_by(_ENVIRONMENT.c.id.desc()).limit(1)).one(),
+        environment.id,
+        to_facts(environment.facts),
     )

@@ -23,7 +23,7 @@ from suite.store.foreign import refuse_foreign_log
 from suite.store.prepared import new_id, prepared_insert
 from suite.store.recorder import Record, RunWriter
 from suite.store.runs import find_run, new_name
-from suite.store.session import Session
+from suite.store.session import NO_PATIENCE, Patience, Session
 
 __all__ = ["Record", "RunStart", "RunWriter", "Store"]
 
@@ -53,6 +53,14 @@ class RunStart:
     environment: Facts = field(default_factory=dict)
 
 
+def refuse_unusable(url: str) -> None:
+    """``StoreUnusable`` where ``Store.open`` could not but fail; looks only, and creates, upgrades and changes nothing."""
+    path = locate(url)
+    refuse_unwritable(path)
+    refuse_foreign_log(path)
+    schema.refuse_other(path)
+
+
 class Store:
     """A store open for writing.  Only the parent process of a sweep opens one."""
 
@@ -61,12 +69,15 @@ class Store:
         self.migrated = migrated
 
     @classmethod
-    def open(cls, url: str, *, busy_timeout_s: float = sqlite.BUSY_TIMEOUT_S, grows: bool = True) -> Self:
+    def open(
+        cls, url: str, *, busy_timeout_s: float = sqlite.BUSY_TIMEOUT_S, grows: bool = True, patience: Patience = NO_PATIENCE
+    ) -> Self:
         """Open the store at a path or an ``sqlite:///`` URL, creating or migrating it (an older one is copied first).
 
         ``StoreUnusable``, with nothing created or changed, when the path is a directory, cannot be written, is no store,
         has a newer schema, is full, has another store's log beside it, or stays locked for ``busy_timeout_s`` seconds.  One
-        that only shrinks (``grows``) may be full.
+        that only shrinks (``grows``) may be full.  ``patience`` is what its runs have with a lock that another process takes
+        later.
         """
         path = locate(url)
         refuse_unwritable(path, grows=grows)
@@ -74,7 +85,7 @@ class Store:
         schema.remove_dead_drafts(path)
         migrated = schema.make_current(path, busy_timeout_s)
         engine = sqlite.writer_engine(path, busy_timeout_s)
-        session = Session(path, engine)
+        session = Session(path, engine, patience)
         try:
             with session.transaction(StoreUnusable):
                 pass  # takes the write lock once: a locked or read-only file shows here, not after the first case
@@ -115,7 +126,8 @@ class Store:
                 if not connection.execute(update(_RUN).where(_RUN.c.id == found.id).values(values)).rowcount:
                     raise UsageError(f"run {found.name} has just been removed from store {self.path}")
                 before = standing.latest(connection, found.id)
-        return RunWriter(self.session, held, found.id, found.name, found.config, before)
+        content = {name: value for name, value in found._mapping.items() if name != "id"}
+        return RunWriter(self.session, held, found.id, content | values, before)
 
     def record_selftest(self, selftest: Selftest) -> None:
         """Commit what a selftest found; storing the same again changes nothing.
@@ -140,7 +152,7 @@ class Store:
         with self._leased(name) as held, self.session.transaction(StoreUnusable) as connection:
             run_id = new_id(_ADD_RUN.run(connection, row))
             begun = standing.add(connection, run_id, start.devices, start.environment)
-        return RunWriter(self.session, held, run_id, name, start.config, begun)
+        return RunWriter(self.session, held, run_id, row, begun)
 
     @contextmanager
     def _leased(self, run: str) -> Iterator[lease.Lease]:

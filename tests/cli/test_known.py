@@ -7,6 +7,8 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +28,10 @@ from suite.planned import DeviceSlot
 from suite.store.files import locate
 from suite.store.queries import Reader
 from suite.store.schema import Found
+from suite.store.writer import Store
 from suite.sweep import devices
 from tests.cli.command import CONFIGS, FAKE
+from tests.store import first_schema
 
 MEASURED = (*FAKE, "backends.fake.target=tests.cli.strange_backends:MeasuredFake")
 CALIBRATION, GEMM = 5, 2
@@ -235,3 +239,48 @@ def test_a_calibration_beside_other_work_is_taken_again(capsys: pytest.CaptureFi
     assert jobs == {"calibration": CALIBRATION, "gemm": GEMM}
     assert cli.main(["run", *MEASURED, store]) == 0
     assert look("contended.db", (slot,), None).has_calibrated(slot)
+
+
+def newer(path: Path) -> None:
+    Store.open(str(path)).close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update alembic_version set version_num = '9999'")
+
+
+def truncated(path: Path) -> None:
+    Store.open(str(path)).close()
+    os.truncate(path, path.stat().st_size // 2 // 4096 * 4096)
+
+
+UNUSABLE: dict[str, Callable[[Path], object]] = {
+    "a directory": Path.mkdir,
+    "a newer schema": newer,
+    "a truncated store": truncated,
+    "no folder": lambda path: None,
+}
+
+
+@pytest.mark.parametrize("make", UNUSABLE.values(), ids=UNUSABLE)
+@pytest.mark.parametrize("command", [("run", *FAKE), ("selftest", *FAKE[:3])], ids=["run", "selftest"])
+def test_a_store_is_looked_at_before_a_held_device_is_waited_for(
+    command: tuple[str, ...], make: Callable[[Path], object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / ("none/store.db" if make is UNUSABLE["no folder"] else "store.db")
+    make(path)
+    before = sorted(tmp_path.iterdir())
+    with hold(devices(resolve(compose(FAKE[2:], CONFIGS)).slots), "another"):
+        assert cli.main([*command, f"store.url={path}", "wait_s=1"]) == 2
+    said = capsys.readouterr().err
+    assert str(path) in said
+    assert "held" not in said
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_older_store_is_not_upgraded_before_the_device_is_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = first_schema.make(tmp_path / "store.db")
+    before = path.read_bytes()
+    with hold(devices(resolve(compose(FAKE[2:], CONFIGS)).slots), "another"):
+        assert cli.main(["run", *FAKE, f"store.url={path}"]) == 1
+    assert "is held by run another" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]

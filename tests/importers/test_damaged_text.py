@@ -1,5 +1,6 @@
 """Logs that are cut, interleaved, doubled or tagged give what is there, and never a row that was not."""
 
+import time
 from itertools import chain
 
 import pytest
@@ -10,7 +11,9 @@ from suite.errors import UsageError
 from suite.importers.nccl_tests_text import read_nccl_tests
 from suite.importers.read import read_collectives
 from suite.importers.rows import CollectiveRow, LogStatus
+from suite.importers.text_lines import lines_by_process
 from tests.importers.fixtures import text
+from tests.pace import at_reference_pace_s
 
 GOOD = text("nccl/all_reduce_8xGH200_good.log")
 WIDE = text("constructed/nccl_tests_per_iteration_columns.log")
@@ -130,3 +133,42 @@ def test_any_text_is_read_or_refused_in_words(anything: str) -> None:
     if not read_nccl_tests(anything) and not anything.lstrip().startswith(("{", "[")):
         with pytest.raises(UsageError, match="holds no run of nccl-tests"):
             read_collectives(anything, "a.log")
+
+
+LONG = ("a", "a1", "[1]", "a:1:1 [0] ", "[", "{", "{a\n", "[rank0]: a\n")
+
+
+def test_a_long_text_that_is_no_log_costs_no_more_than_its_length() -> None:
+    """A name tried from each of its letters took a line of 80000 of them 40 s; nested brackets were a traceback."""
+
+    def refuse_s() -> float:
+        began = time.process_time()
+        for unit in LONG:
+            with pytest.raises(UsageError, match="holds no run of nccl-tests"):
+                read_collectives(unit * 40_000, "a.log")
+        return time.process_time() - began
+
+    assert at_reference_pace_s(refuse_s, runs=1) < 5
+
+
+@pytest.mark.parametrize("host", ["n1", "a[b", "n-1.x"])
+@pytest.mark.parametrize(
+    ("before", "own"), [("", ""), ("x", "x"), ("a]", ""), ("7 ", ""), ("1[1,0]<stdout>:", "[1,0]<stdout>:"), ("[0] ", "[0] ")]
+)
+def test_a_message_begins_where_the_name_of_its_host_or_its_tag_does(before: str, own: str, host: str) -> None:
+    message = f"{host}:41:42 [0] NCCL INFO Channel"
+    ((line,),) = lines_by_process(f"row {before}{message}\n").values()
+    assert line.message == own + message
+
+
+@pytest.mark.parametrize("content", [b"\x7fELF\2\1\1" + bytes(4000) + b"all_reduce" * 99, bytes(range(128, 256)) * 99])
+def test_what_is_no_text_is_refused_before_it_is_read(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suite.importers.read._read", lambda text, known: pytest.fail("it was read"))
+    with pytest.raises(UsageError, match=r"^python3 holds no run of .*characters are no text; give .* unpacked") as told:
+        read_collectives(content.decode("utf-8", errors="replace"), "python3")
+    assert str(told.value).isprintable()
+
+
+def test_garbage_at_the_end_of_a_log_does_not_make_it_none() -> None:
+    (log,) = read_collectives(GOOD * 30 + "\0" * 4096, "all_reduce.log")
+    assert len(log.rows) == 50

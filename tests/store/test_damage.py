@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from suite import cli
+from suite.commands.store import summarized
 from suite.errors import StoreUnusable
 from suite.store import maintain
 from suite.store.queries import Reader
@@ -146,3 +148,88 @@ def test_a_relative_path_in_a_removed_folder_is_one_line(tmp_path: Path, monkeyp
     gone.rmdir()
     with pytest.raises(StoreUnusable, match=r"^store.url='roofbench.db' leads nowhere .*: give a full path$"):
         Reader.open("roofbench.db")
+
+
+def flipped(content: bytearray) -> bytearray:
+    content[content.find(b"CREATE TABLE run") + 3] ^= 0x80
+    return content
+
+
+def cut(content: bytearray) -> bytearray:
+    return content[: len(content) // 2 // 4096 * 4096]
+
+
+def garbled(content: bytearray) -> bytearray:
+    """A byte of a value that is text, which the driver refuses to decode."""
+    content[content.find(b'{"passed"')] = 0xC1
+    return content
+
+
+BROKEN: dict[str, tuple[Callable[[bytearray], bytearray], str]] = {
+    "a flipped bit in the schema": (flipped, "schema: malformed database schema (run)"),
+    "a file that was cut": (cut, "file: it was cut: it has "),
+    "text that is none": (garbled, "result 1: check_before: it is no UTF-8 text"),
+}
+each_break = pytest.mark.parametrize(("spoil", "says"), BROKEN.values(), ids=BROKEN)
+
+
+def broken(path: Path, spoil: Callable[[bytearray], bytearray]) -> None:
+    damage(path, "select 1")
+    path.write_bytes(spoil(bytearray(path.read_bytes())))
+
+
+COMMANDS = {
+    "merge": ["store", "merge", "store.db", "--store", "other.db"],
+    "rebuild": ["store", "rebuild", "--everything", "--store", "store.db"],
+}
+
+
+@each_break
+@pytest.mark.parametrize("command", ["merge", "rebuild"])
+def test_a_command_on_a_broken_store_is_one_line_with_the_remedy(
+    path: Path, command: str, spoil: Callable[[bytearray], bytearray], says: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    broken(path, spoil)
+    monkeypatch.chdir(path.parent)
+    assert cli.main(COMMANDS[command]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert f"{path} is damaged" in line
+    assert "`roofbench store check` " in line
+    assert not path.with_name("other.db").exists()
+
+
+@each_break
+def test_a_check_says_where_it_is_broken_once_and_what_to_do(
+    path: Path, spoil: Callable[[bytearray], bytearray], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(path, spoil)
+    copy = path.with_name("store.db.bak-0003")
+    copy.touch()
+    assert cli.main(["store", "check", "--store", str(path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(says)
+    assert len(set(lines)) == len(lines)
+    assert not any("store check` says" in line for line in lines)
+    assert any(str(copy) in line for line in lines)
+    assert any((".recover" if spoil is not garbled else "store prune") in line for line in lines)
+
+
+def test_a_reader_of_a_schema_that_is_no_text_says_so_in_one_line(path: Path) -> None:
+    broken(path, flipped)
+    with pytest.raises(StoreUnusable, match=rf"^store {path} is damaged \(malformed database schema .*store check`") as told:
+        Reader.open(str(path))
+    assert str(told.value).isprintable()
+    with pytest.raises(StoreUnusable, match="is damaged"):
+        Store.open(str(path))
+
+
+def test_a_rebuild_derives_nothing_from_what_is_damaged_and_mends_what_is_derived(path: Path) -> None:
+    damage(path, "update sample_blob set durations = x'00'")
+    with pytest.raises(StoreUnusable, match="is damaged: result 1: its samples cannot be decoded"):
+        maintain.rebuild(str(path), summarized)
+    path.unlink()
+    damage(path, "update summary set p50_s = -1.0")
+    assert maintain.rebuild(str(path), summarized, everything=True) == 1
+    assert maintain.check(str(path)) == []

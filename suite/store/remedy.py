@@ -1,0 +1,80 @@
+"""What to do about what is wrong with a store, in the order in which it loses least."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import DBAPIError
+
+from suite.store import sqlite, tables
+from suite.store.check import DerivedProblem, FileProblem, Problem
+from suite.store.damage import UNREADABLE
+from suite.store.files import shown
+from suite.store.tables import Base
+
+_ROW = re.compile(r"(?P<table>\w+) (?P<id>\d+)")
+
+_RESULT = tables.table_of(tables.Result)
+_RUN = tables.table_of(tables.Run)
+
+
+def remedies(path: Path, found: Sequence[Problem]) -> Iterator[str]:
+    """One line for each thing that can be done."""
+    if any(isinstance(each, FileProblem) for each in found):
+        yield from _of_file(path)
+    elif found and all(isinstance(each, DerivedProblem) for each in found):
+        yield f"derive anew what is wrong: {_command('rebuild', '--everything', '--store', path)}"
+    elif found:
+        yield from _of_rows(path, found)
+
+
+def _of_file(path: Path) -> Iterator[str]:
+    for copy in sorted(path.parent.glob(f"{_plain(path.name)}.bak-*")):
+        yield f"an upgrade kept {shown(copy)}, the store as it was then: {_command('check', '--store', copy)}"
+    new = path.with_name(f"{path.stem}-recovered{path.suffix}")
+    salvage = f"sqlite3 {shlex.quote(str(path))} .recover | sqlite3 {shlex.quote(str(new))}"
+    yield f"keep what can still be read in a new file, by a shell of SQLite that was built for it (sqlite.org's are): {salvage}"
+    yield f"then {_command('check', '--store', new)}; where it is whole, {_command('merge', new)} takes its runs elsewhere"
+
+
+def _of_rows(path: Path, found: Sequence[Problem]) -> Iterator[str]:
+    runs = sorted(_runs(path, found))
+    if runs:
+        yield f"remove the runs that it is in, and check again: {_command('prune', *runs, '--store', path)}"
+    for copy in sorted(path.parent.glob(f"{_plain(path.name)}.bak-*")):
+        yield f"an upgrade kept {shown(copy)}, the store as it was then: {_command('check', '--store', copy)}"
+
+
+def _runs(path: Path, found: Sequence[Problem]) -> set[str]:
+    """The runs of the rows that problems name, as far as they can be told."""
+    rows = {(table["table"], int(table["id"])) for each in found if (table := _ROW.fullmatch(each.where))}
+    try:
+        with sqlite.reading(sqlite.checking_engine(path)) as connection:
+            names = (_run_of(connection, *row) for row in rows)
+            return {name for name in names if isinstance(name, str)}
+    except (DBAPIError, *UNREADABLE):
+        return set()
+
+
+def _run_of(connection: Connection, name: str, key: int) -> str | None:
+    table = Base.metadata.tables.get(name)
+    if table is None:
+        return None
+    if table is _RUN:
+        return connection.scalar(select(_RUN.c.name).where(_RUN.c.id == key))
+    if "run_id" in table.c:
+        return connection.scalar(select(_RUN.c.name).join(table, table.c.run_id == _RUN.c.id).where(table.c.id == key))
+    if "result_id" in table.c:
+        return _run_of(connection, _RESULT.name, key)
+    return None
+
+
+def _plain(name: str) -> str:
+    """A name in which ``glob`` finds nothing special."""
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def _command(*words: str | Path) -> str:
+    return "roofbench store " + " ".join(shlex.quote(str(word)) for word in words)
