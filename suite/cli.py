@@ -46,6 +46,8 @@ exit status:
        a question of the selftest ended in FAIL
   130  interrupted; `roofbench run resume=latest` goes on"""
 
+ASKS_NO_STORE = ("roofbench devices",)  # of the commands that take settings
+
 EXIT_TOO_MANY_FILES = EXIT_OUTPUT_LOST = 1
 EXIT_PIPE_CLOSED = 141  # what a shell reports for a process that SIGPIPE ended
 
@@ -77,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv is None:
             gc.freeze()  # the process ends: a last look through all of its objects would free nothing
     except RoofbenchError as error:
-        print(f"roofbench: {error}", file=sys.stderr)
+        print(f"roofbench: {_readable(str(error))}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:
         print("roofbench: interrupted", file=sys.stderr)
@@ -94,6 +96,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"roofbench: the output cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_OUTPUT_LOST
     return status
+
+
+def _readable(text: str) -> str:
+    """Bytes that the locale has no characters for are shown as the UTF-8 that they most likely are, not as surrogates."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def run(argv: Sequence[str]) -> int:
@@ -152,8 +159,11 @@ def _take_scattered(args: argparse.Namespace, extra: Sequence[str]) -> None:
 def _not_understood(text: str, parser: Parser) -> str:
     if not text.startswith("-"):
         return f"unexpected argument '{text}'; see `{parser.prog} --help`"
+    name, _, value = text.partition("=")
+    if name == "--store" and any(action.dest == "overrides" for action in parser._actions) and parser.prog not in ASKS_NO_STORE:
+        return f"unknown option '--store' for {parser.prog}, whose store is a setting; write store.url={value or 'PATH'}"
     options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
-    return f"unknown option '{text}' for {parser.prog}{nearest(text.partition('=')[0], options)}"
+    return f"unknown option '{text}' for {parser.prog}{nearest(name, options)}"
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 Backends are asked through ``suite.probe`` in child processes; nothing here loads a framework.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from suite import errors
 from suite.backend import DeviceInfo
 from suite.errors import DeviceNotFound, UsageError
 from suite.hardware.assign import check_named
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 # What a loaded driver leaves in /dev.
 DEVICE_NODES = {"cuda": Path("/dev/nvidiactl"), "rocm": Path("/dev/kfd")}
+CLASS = re.compile(r"backend [\w.]+:\w+(?:: (?:(\w+): )?| )")  # how a probe's reason begins
 LIST = "`roofbench devices` lists what there is"
 OWN = "backends"  # the package of the backends that come with roofbench
 NOT_BUILT = "not built into this version of roofbench"
@@ -48,6 +51,27 @@ def ask_backend(target: str, options: Mapping[str, Any], at_once: bool = False) 
 
     reason = missing(target)
     return probe.ProbeResult((), reason) if reason else probe.probe(target, options, at_once=at_once)
+
+
+def without_classes(error: str) -> str:
+    """A probe's reason as people read it: no module and class of the backend, and no name of an error of ours.
+
+    The name of another library's error stays, as its words may say nothing without it.
+    """
+    found = CLASS.match(error)
+    if found is None:
+        return error
+    if not found[0].endswith(": "):
+        return f"it {error[found.end() :]}"
+    ours = found[1] is None or hasattr(errors, found[1])
+    return error[found.end() if ours else found.start(1) :]
+
+
+def _refuse_settings(error: str) -> None:
+    """What a backend refuses as bad input is no want of a device: another option, or another environment, would do."""
+    found = CLASS.match(error)
+    if found is not None and found[1] == UsageError.__name__:
+        raise UsageError(without_classes(error))
 
 
 def missing(target: str) -> str:
@@ -114,8 +138,10 @@ def _named(backends: Mapping[str, BackendSettings], ask: "Ask") -> _Found:
 
 def _devices(backend: BackendSettings, ask: "Ask") -> Sequence[DeviceInfo]:
     result = ask(backend.target or "", backend.options)
+    _refuse_settings(result.error)
     if not result.devices:
-        raise DeviceNotFound(f"no device for backend '{backend.name}': {result.error or 'it finds none'}; {LIST}")
+        why = without_classes(result.error) or "it finds none"
+        raise DeviceNotFound(f"no device for backend '{backend.name}': {why}; {LIST}")
     return result.devices
 
 
@@ -125,7 +151,8 @@ def _automatic(auto: BackendSettings, ask: "Ask") -> _Found:
         result = ask(backend.target or "", backend.options)
         if result.devices:
             return _Found([(backend, result.devices)], tuple(_passed_over(reasons)))
-        reasons[backend.name] = result.error or "it finds no device"
+        _refuse_settings(result.error)
+        reasons[backend.name] = without_classes(result.error) or "it finds no device"
     tried = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise DeviceNotFound(f"no backend finds a device ({tried}); {LIST}")
 

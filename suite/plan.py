@@ -171,9 +171,10 @@ def _cases(
         for (regime, implementation), each in variants
     ]
     cases = [(each, case) for each, case in cases if job.misfit(case) is None]
-    regimes = Counter(case.regime for _, case in cases)
+    alternating = config.measure.interleave > 1
+    regimes = Counter(case.regime for _, case in cases) if alternating else Counter()
     for each, case in cases:
-        rounds = config.measure.interleave if regimes[case.regime] > 1 else 1
+        rounds = config.measure.interleave if alternating and regimes[case.regime] > 1 else 1
         yield _planned(each, case, machine, config.measure, rounds=rounds)
 
 
@@ -213,7 +214,8 @@ def _burst_workloads(asked: "Mapping[Workload, Sequence[_Asked]]", machine: Mach
         return set()
     by_format: dict[str, list[tuple[float, Workload]]] = defaultdict(list)
     for workload, variants in asked.items():
-        floor_s = max(_burst_floor_s(each.work, machine.ceilings) for each in variants)
+        long = (each for each in variants if each.floor_s is not None and each.floor_s > BURST_FLOOR_S)
+        floor_s = max((_burst_floor_s(each.work, machine.ceilings) for each in long), default=0.0)
         if floor_s > BURST_FLOOR_S and not _too_long(floor_s, config):
             by_format[workload.format].append((floor_s, workload))
     ranked = [sorted(group, key=lambda entry: -entry[0]) for group in by_format.values()]

@@ -68,11 +68,11 @@ class Ceilings(NamedTuple):
 
         ROCm reports one die's L2 (4 MB on an MI300X), not the Infinity Cache behind it.
         """
-        declared = self.spec.llc_bytes if self.spec else None
         reported = self.info.llc_bytes
-        if self.info.backend == "rocm":
-            return max((size for size in (declared, reported) if size is not None), default=None)
-        return reported if reported is not None else declared
+        if reported is not None and self.info.backend != "rocm":
+            return reported
+        declared = self.spec.llc_bytes if self.spec else None
+        return max((size for size in (declared, reported) if size is not None), default=None)
 
 
 class EmpiricalRoofs(NamedTuple):

@@ -14,6 +14,7 @@ from functools import partial
 from importlib import resources
 from pathlib import Path
 
+from suite.commands.options import naming_store
 from suite.errors import RoofbenchError, UsageError
 from suite.interrupts import leave, on_interrupt
 from suite.passphrase import LONGEST, VARIABLE, refuse_weak, sealed
@@ -38,6 +39,7 @@ roofbench dashboard --remote --address 10.0.0.5 --passphrase-file FILE  to other
 
 LOOPBACK = "127.0.0.1"
 LARGEST_PORT = 65535
+AS_ARGUMENT = {"with store.url=PATH": "with roofbench dashboard PATH", "store.url=": "roofbench dashboard "}
 PASSPHRASE = "ROOFBENCH_PASSPHRASE"
 _HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]{0,250}[A-Za-z0-9])?")
 GRACE_S = 5.0  # what a server that is told to end may take
@@ -67,12 +69,22 @@ def run(args: argparse.Namespace) -> int:
     for store in stores:
         if not Path(store).is_file():
             raise UsageError(f"no store at {store}; run `roofbench run` first, or name one: roofbench dashboard PATH")
+        _refuse_other_files(Path(store))
     refuse_address(args.address, args.remote)
     refuse_hosts(args.host)
     refuse_port(args.address, args.port)
     phrase = passphrase(args.passphrase_file, is_needed=not is_loopback(args.address))
     gate = {VARIABLE: sealed(phrase)} if phrase is not None else {}
     return serve(command(args.address, args.port, stores, args.open, args.host), gate)
+
+
+def _refuse_other_files(path: Path) -> None:
+    """What the page could not open is refused here; a file that is empty may be a store that a run is just about to fill."""
+    from suite.store.schema import look, refuse_unreadable
+
+    with naming_store(AS_ARGUMENT):
+        if look(path).state not in ("missing", "empty"):
+            refuse_unreadable(path)
 
 
 def passphrase(file: Path | None, is_needed: bool) -> str | None:

@@ -2,11 +2,12 @@
 
 import argparse
 import json
-import re
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.commands.options import add_config_dir, add_json
+from suite.errors import UsageError
 
 if TYPE_CHECKING:
     from suite.probe import ProbeResult
@@ -38,6 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Ask every backend and print what it finds."""
+    _refuse_other_forms(args.overrides)
     from suite.config import compose
     from suite.devices import ask_backend, candidates
 
@@ -54,11 +56,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _refuse_other_forms(overrides: Sequence[str]) -> None:
+    """A bare word, and several values as for a sweep: a list of backends is asked, and nothing here is done several times."""
+    for text in overrides:
+        key, _, value = text.partition("=")
+        if not value:
+            raise UsageError(f"'{text}' does not name a backend; write backend=NAME, such as backend=cuda")
+        if key == "backend" and "," in value and not value.startswith("["):
+            raise UsageError(f"{text} gives several values; write 'backend=[{value}]' to ask each of them")
+
+
 def _json_rows(found: Found) -> list[dict[str, Any]]:
+    from suite.devices import without_classes
     from suite.hardware.assign import assign
 
     if not found.result.devices:
-        return [{"backend": found.backend, "device": None, "reason": _plain(found.result.error) or "no device found"}]
+        return [{"backend": found.backend, "device": None, "reason": without_classes(found.result.error) or "no device found"}]
     rows = []
     for info in found.result.devices:
         matched = assign(info, None, found.folders)
@@ -85,23 +98,9 @@ def _lines(found: Found) -> list[str]:
 
 def _none(backend: str, error: str) -> str:
     """Why a backend finds nothing, without the classes that said so."""
-    from suite.devices import NOT_BUILT
+    from suite.devices import NOT_BUILT, without_classes
 
     if error.startswith(NOT_BUILT):
         return NOT_BUILT
-    why = _plain(error).removeprefix(f"backend {backend} ")
+    why = without_classes(error).removeprefix(f"backend {backend} ")
     return why if why.startswith("needs ") else f"none ({why})" if why else "none"
-
-
-def _plain(error: str) -> str:
-    """A probe's reason as people read it: no module and class of the backend, and no name of an error of ours.
-
-    The name of another library's error stays, as its words may say nothing without it.
-    """
-    from suite import errors
-
-    found = re.match(r"backend [\w.]+:\w+: (?:(\w+): )?", error)
-    if found is None:
-        return error
-    ours = found[1] is None or hasattr(errors, found[1])
-    return error[found.end() if ours else found.start(1) :]

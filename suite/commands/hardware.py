@@ -19,7 +19,7 @@ roofbench hardware mi300x --json             for programs"""
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.add_argument("name", nargs="?", metavar="NAME", help="id, product name, or words of the id")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="id, product name, or a part of either that no other sheet has")
     add_config_dir(parser)
     add_json(parser)
 

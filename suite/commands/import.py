@@ -26,6 +26,8 @@ EXAMPLES = """\
 roofbench import all_reduce.log                     what all_reduce_perf printed
 roofbench import node*.json --store fleet.db        several, into another store
 roofbench show                                      the latest run, which is then the imported one"""
+TAKEN = "what nccl-tests or rccl-tests print, their JSON (-J), or what rccl-tests write with -x"
+STORE_BEGINS = b"SQLite format 3\0"
 LARGEST_BYTES = 64 * 2**20
 
 
@@ -51,12 +53,19 @@ def _read(path: Path) -> "tuple[Source, list[CollectiveLog]]":
     from suite.store.importing import Source
 
     try:
-        if path.stat().st_size > LARGEST_BYTES:
-            raise UsageError(f"{path} has more than {LARGEST_BYTES} bytes, and no such log does; give the log alone")
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(LARGEST_BYTES + 1)  # a pipe or a device has no size that would tell
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    logs = list(read_collectives(content.decode("utf-8", errors="replace"), path.name))
+    if len(content) > LARGEST_BYTES:
+        raise UsageError(f"{path} has more than {LARGEST_BYTES} bytes, and no such log does; give the log alone")
+    if not content.strip():
+        raise UsageError(f"{path} is empty; give {TAKEN}")
+    if content.startswith(STORE_BEGINS):
+        raise UsageError(
+            f"{path} is an SQLite database and no log: `roofbench store merge` brings stores together; import takes {TAKEN}"
+        )
+    logs = list(read_collectives(content.decode("utf-8", errors="replace"), str(path)))
     return Source.of(path.name, content), _with_rows(path, logs)
 
 

@@ -12,7 +12,6 @@ from suite.commands.options import add_config_dir, add_json
 from suite.commands.output import json_array
 
 if TYPE_CHECKING:
-    from suite.case import Scalar
     from suite.planned import DeviceSlot, PlannedCase
     from suite.rows import RunInfo
     from suite.search.subject import Subject
@@ -31,6 +30,7 @@ roofbench plan 'jobs.gemm.shapes=[512,4096x128256x4096]' --json
 roofbench plan resume=latest store.url=h200.db              what an interrupted run has left to do"""
 
 CALIBRATION = "calibration"  # the job that plan adds by itself
+SKIPPED = "what the device turns out not to offer is skipped at once, and its seconds, which count here, are not spent"
 EXAMPLES_LEFT_OUT = 3  # workloads named before the rest is only counted
 
 
@@ -131,43 +131,14 @@ def searched(config: "RunConfig", slots: "Sequence[DeviceSlot]") -> "tuple[Subje
 
 
 def _case_lines(planned: Planned) -> Iterator[str]:
-    titles = [case.case.title for case in planned.cases]
-    several, varying = len(planned.slots) > 1, _varying(planned.cases, titles)
-    for case, title in zip(planned.cases, titles, strict=True):
+    several = len(planned.slots) > 1
+    for case in planned.cases:
         on = f"  device {case.slot}" if several else ""
         ending = f"  {case.verdict.value}: {case.reason}" if case.verdict else f"  {case.predicted_s:.1f} s"
-        choices = "".join(f" {name}={_written(value)}" for name, value in _choices(case).items() if name in varying[title])
-        yield f"{title}{choices}{on}  {case.memory_bytes / 1e9:.3g} GB{ending}"
+        yield f"{case.case.title}{on}  {case.memory_bytes / 1e9:.3g} GB{ending}"
     for subject in planned.searches:
         on = f"  device {subject.slot.slot}" if several else ""
         yield f"search {subject.name}{on}  {_search_words(subject)}"
-
-
-def _choices(planned: "PlannedCase") -> "dict[str, Scalar]":
-    """What a case's title does not say: the distribution of its data and its switches."""
-    workload = planned.case.workload
-    return {"distribution": workload.distribution, **dict(planned.case.switches)}
-
-
-def _written(value: "Scalar") -> str:
-    """As it is given on the command line."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _varying(cases: "Sequence[PlannedCase]", titles: "Sequence[str]") -> dict[str, frozenset[str]]:
-    """By title the choices that have several values under it: without them two lines would be the same.
-
-    A switch that only some of them have is one of these.
-    """
-    seen: dict[str, list[dict[str, Scalar]]] = {}
-    for planned, title in zip(cases, titles, strict=True):
-        seen.setdefault(title, []).append(_choices(planned))
-    return {title: _differing(choices) for title, choices in seen.items()}
-
-
-def _differing(choices: "Sequence[Mapping[str, Scalar]]") -> frozenset[str]:
-    first = choices[0]
-    return frozenset(name for each in choices[1:] for name in {**first, **each} if first.get(name) != each.get(name))
 
 
 def _search_words(subject: "Subject") -> str:
@@ -194,6 +165,8 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
     yield ""
     if resumed is not None:
         yield f"run {resumed.run}: {len(everything)} of its {resumed.planned} cases are left"
+    if any(case.case.workload.job != CALIBRATION for case in planned.cases):
+        yield SKIPPED
     yield f"{time_line(planned.config, planned.slots, everything, planned.hunting_s)}; at most {largest / 1e9:.3g} GB at once"
     if planned.unchecked:
         yield f"memory was not checked and times are guesses: {planned.unchecked}; hardware=NAME plans for one of the table"

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from suite.commands.options import add_config_dir, store_option, store_override
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from suite.commands.known import Known
     from suite.devices import Resolved
-    from suite.events import SweepFinished
+    from suite.events import Event, SweepFinished
     from suite.planned import PlannedCase
     from suite.rows import RunInfo
     from suite.search.subject import Subject
     from suite.settings import RunConfig
     from suite.store.writer import Store
-    from suite.sweep import Workers
+    from suite.sweep import Watch, Workers
 
 SUMMARY = "Measure: compose a run, measure its cases, store every result, print them."
 DETAIL = """\
@@ -166,36 +166,67 @@ def _resolved(config: "RunConfig", resumed: "RunInfo | None") -> "tuple[Resolved
 def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
     """Carry out one run and print its results; the exit status says how its cases ended.
 
-    Whatever can be refused is refused before there is a store: a held device, workers that do not start.
+    Whatever can be refused is refused before there is a store: a held device, workers that do not start.  What the store is
+    to be refused for is looked for before a device is waited for.
     """
     from suite.commands.known import going_on, look
-    from suite.commands.opening import Opening
+    from suite.commands.opening import Opening, refuse_store
     from suite.locks import Wait, hold
     from suite.sweep import devices, started
 
     config, resumed = going_on(config, overrides)
     resolved, searches = _resolved(config, resumed)
+    refuse_store(config.store.url)
     with ExitStack() as stack:
         stack.enter_context(on_interrupt(leave))
         locks = stack.enter_context(hold(devices(resolved.slots), wait=Wait(config.wait_s, say)))
         opening = Opening(config.store.url, stack)
         ahead = _ahead(resolved, searches, look(config.store.url, resolved.slots, resumed), resumed)
         workers = stack.enter_context(started(resolved.config, resolved.slots, locks))
-        with _saying_how_to_go_on(config.store.url):
-            finished = _measure(ahead, workers, opening(), overrides)
-    return _show(finished, opening())
+        begun = _Begun()
+        with _saying_how_to_go_on(config.store.url, begun):
+            finished = _measure(ahead, workers, opening(), overrides, begun)
+    with _saying_how_to_go_on(config.store.url, begun):
+        return _show(finished, opening())
+
+
+class _Begun:
+    """The run that is stored while there is something left of it to measure; empty before and after."""
+
+    run = ""
+
+    def watching(self, watch: "Watch") -> "Watch":
+        """Note what ``watch`` is told of the run's beginning and end, before it is told: it may fail."""
+        from suite.events import SweepFinished, SweepStarted
+
+        def tell(event: "Event") -> None:
+            if isinstance(event, SweepStarted):
+                self.run = event.run
+            elif isinstance(event, SweepFinished) and event.status == "complete":
+                self.run = ""
+            watch(event)
+
+        return tell
 
 
 @contextmanager
-def _saying_how_to_go_on(url: str) -> Iterator[None]:
-    """A run whose store stopped taking results can go on where the store can be had back."""
+def _saying_how_to_go_on(url: str, begun: _Begun) -> Iterator[None]:
+    """A run whose store stopped taking results can go on where the store can be had back.
+
+    So can one that ends before it could say so: at a second signal, or when the reader of its output is gone.
+    """
+    from suite.store.files import locate
+
     try:
         yield
+    except (KeyboardInterrupt, OSError):
+        if begun.run:
+            with suppress(OSError):
+                say(_to_go_on(begun.run, locate(url)))
+        raise
     except StoreWriteFailed as error:
         if not error.run:
             raise
-        from suite.store.files import locate
-
         told = StoreWriteFailed(f"{error}; {_to_go_on(error.run, locate(url))}")
         told.run = error.run
         raise told from error
@@ -221,7 +252,7 @@ def _ahead(resolved: "Resolved", searches: "tuple[Subject, ...]", known: "Known"
     return _Ahead(resolved, cases(resolved.config, resolved.slots, known, resumed, searches), searches, known, resumed)
 
 
-def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Sequence[str]) -> "SweepFinished":
+def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Sequence[str], begun: _Begun) -> "SweepFinished":
     from suite.progress import display
     from suite.sweep import Sweep, carry_out
 
@@ -237,9 +268,10 @@ def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Seque
         resume=ahead.resumed.run if ahead.resumed else None,
         recalibrate=ahead.known.recalibrate,
     )
+    begun.run = whole.resume or ""
     _say_first(ahead)
     with display(sys.stdout) as watch:
-        return carry_out(whole, workers, store, watch)
+        return carry_out(whole, workers, store, begun.watching(watch))
 
 
 def _say_first(ahead: _Ahead) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TextIO
 
-from suite.commands.opening import Opening
+from suite.commands.opening import Opening, refuse_store
 from suite.commands.options import add_config_dir, add_json
 from suite.commands.output import say
 from suite.errors import UsageError
@@ -113,6 +113,7 @@ def _measured(config: "RunConfig", overrides: Sequence[str], as_json: bool) -> "
     resolved = resolve(config)
     planned = courses(resolved.config, resolved.slots, _offers)
     sys.stderr.writelines(f"roofbench: {note}\n" for note in resolved.notes)
+    refuse_store(config.store.url)
     with ExitStack() as stack:
         stack.enter_context(on_interrupt(leave))
         locks = stack.enter_context(hold(devices(resolved.slots), wait=Wait(config.wait_s, say)))

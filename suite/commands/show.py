@@ -12,10 +12,11 @@ from suite.report.glossary import glossary_lines
 
 if TYPE_CHECKING:
     from suite.report.floors import Ground
-    from suite.rows import ResultDetail, ResultRow
+    from suite.rows import ResultDetail, ResultRow, RunInfo
     from suite.store.queries import Reader
 
 HELP_WIDTH = 124
+KEY_LENGTH = 6  # characters of a key that name a case; what is shorter and of digits alone is its number in the run
 SUMMARY = "Show a run's results as tables, or one case with its samples, telemetry and checks."
 DETAIL = """\
 Each number has its regime (cache/load/dispatch), the half width of the 95 % interval of its median, what bounds it, and its
@@ -25,8 +26,9 @@ its floors, its samples over time with clock, power and temperature beneath, tel
 words:
 """ + "\n".join(glossary_lines(HELP_WIDTH))
 EXAMPLES = """\
-roofbench show                            the latest run that is no pass of a selftest
-roofbench show 20261129T1840 3f2a         one case of a run, by the beginning of their ids
+roofbench show                            the latest run; a pass of a selftest only where there is nothing else
+roofbench show latest 7                   the case that the run printed as [7/33], and show in the column #
+roofbench show 20261129T1840 3f2a91       one case of a run, by the beginning of their ids
 roofbench show --json | jq '.[].p50_s'    rows for programs
 roofbench show --runs                     which runs the store holds"""
 
@@ -34,9 +36,14 @@ roofbench show --runs                     which runs the store holds"""
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument("run_id", nargs="?", metavar="RUN", help="a run id, the beginning of one, or latest (the default)")
-    parser.add_argument("case", nargs="?", metavar="CASE", help="a case key, the beginning of one, or KEY@SLOT")
+    parser.add_argument(
+        "case",
+        nargs="?",
+        metavar="CASE",
+        help="a case's number, as run and show print it, its key, the first 6 characters or more of it, or KEY@SLOT",
+    )
     parser.add_argument("--runs", action="store_true", help="list the runs instead")
-    parser.add_argument("--keys", action="store_true", help="print each case's key, to name it as CASE")
+    parser.add_argument("--keys", action="store_true", help="print each case's number and key, to name it as CASE")
     add_store(parser)
     add_json(parser)
 
@@ -49,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         if args.runs:
             lines = _runs(reader, args.json)
         elif args.case is not None:
-            lines = _case(reader, reader.detail((args.run_id, args.case)), args.json)
+            lines = _case(reader, _detail(reader, args.run_id, args.case), args.json)
         else:
             lines = _results(reader, args)
         sys.stdout.writelines(line + "\n" for line in lines)
@@ -63,7 +70,9 @@ def _runs(reader: "Reader", as_json: bool) -> Iterable[str]:
     from suite.show.screen import screen_of
 
     runs = reader.runs()
-    return json_array(asdict(info) for info in runs) if as_json else runs_lines(runs, screen_of(sys.stdout))
+    if as_json:
+        return json_array(asdict(info) for info in runs)
+    return runs_lines(runs, screen_of(sys.stdout), reader.pauses())
 
 
 def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
@@ -73,7 +82,7 @@ def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
     from suite.show.screen import screen_of
 
     info, rows = reader.resolve(run_id), reader.results(run_id)
-    lines = run_lines(info, reader.devices(run_id), rows, screen_of(sys.stdout))
+    lines = run_lines(info, reader.devices(run_id), rows, screen_of(sys.stdout), reader.pauses(info.run).get(info.run))
     sys.stdout.writelines(line + "\n" for line in [*lines, *own_folder_lines(info, store_override(reader.path))])
     return rows
 
@@ -90,13 +99,43 @@ def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     if args.json:
         return json_array(row.to_json() for row in rows)
     if args.keys:
-        return (_keyed(row) for row in rows)
+        return (_keyed(number, row, len(str(len(rows)))) for number, row in enumerate(rows, 1))
     option = store_option(reader.path.resolve())
     devices = reader.devices(info.run)
     screen = screen_of(sys.stdout)
-    shown = (*run_lines(info, devices, rows, screen), *imported_lines(reader, rows, screen))
+    pause = reader.pauses(info.run).get(info.run)
+    shown = (*run_lines(info, devices, rows, screen, pause), *imported_lines(reader, rows, screen))
     lines = (*shown, *distrust_lines(reader, [each.info for each in devices]))
+    lines = (*about_passes(info, args.run_id, option), *lines)
     return (*lines, *own_folder_lines(info, store_override(reader.path)), *case_hint(info, rows, option))
+
+
+def about_passes(info: "RunInfo", asked: str | None, option: str) -> Iterable[str]:
+    """That a pass of a selftest is shown because there is nothing else, and where the verdict is."""
+    if asked in (None, "latest") and info.experiment == "selftest":
+        yield f"no run here but the passes of a selftest: this is the last; `roofbench selftest --last{option}` has the verdict"
+
+
+def _detail(reader: "Reader", run_id: str | None, case: str) -> "ResultDetail":
+    """A case by the number that ``run`` printed of it, or by its key, which no few digits may stand for."""
+    from suite.errors import UsageError
+
+    if case.isdecimal() and len(case) < KEY_LENGTH:
+        run = reader.resolve(run_id).run
+        rows = reader.results(run)
+        if not 1 <= int(case) <= len(rows):
+            raise UsageError(
+                f"run {run} has no case number {case}: it has {len(rows)}, from 1 on, as run and show number them; "
+                f"a key has at least {KEY_LENGTH} characters, and `roofbench show {run} --keys` lists them"
+            )
+        return reader.detail(rows[int(case) - 1].result_id)
+    key = case.partition("@")[0]
+    if len(key) < KEY_LENGTH:
+        raise UsageError(
+            f"case '{case}' is too short for a key, of which at least {KEY_LENGTH} characters are needed: give its number, "
+            f"as run and show print it, or one of the keys that `roofbench show {run_id or 'latest'} --keys` lists"
+        )
+    return reader.detail((run_id, case))
 
 
 def _case(reader: "Reader", detail: "ResultDetail", as_json: bool) -> Iterable[str]:
@@ -125,8 +164,8 @@ def detail_json(detail: "ResultDetail", ground: "Ground") -> dict[str, Any]:
     return {**detail.row.to_json(), "floors": below, "measurement": plain, "environment": environment, "log": detail.log}
 
 
-def _keyed(row: "ResultRow") -> str:
+def _keyed(number: int, row: "ResultRow", digits: int) -> str:
     from suite.progress.tally import result_words
     from suite.report.words import case_title
 
-    return f"{row.case_key}@{row.device_slot}  {case_title(row)}: {result_words(row)}"
+    return f"{number:>{digits}}  {row.case_key}@{row.device_slot}  {case_title(row)}: {result_words(row)}"

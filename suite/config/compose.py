@@ -14,10 +14,11 @@ from yaml import YAMLError
 
 from suite.config.check import check
 from suite.config.explain import explain
+from suite.config.interruption import interrupted_afterwards
 from suite.config.overrides import parse, refuse_hydras_own, refuse_sweeps, take_hardware, tidy
 from suite.config.own_files import own_files
 from suite.config.schema import RunSchema, register
-from suite.config.unknown import no_such_key, refuse_unknown_entries, selected
+from suite.config.unknown import ENTRIES, no_such_key, refuse_unknown_entries, selected
 from suite.errors import UsageError
 from suite.settings import RunConfig
 
@@ -26,6 +27,7 @@ CONFIG_NAME = "run"
 BARE = (ValueError, OSError, RecursionError, AssertionError, AttributeError)
 
 
+@interrupted_afterwards()
 def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConfig:
     """Compose ``configs/run.yaml`` with ``overrides`` (``key=value``) and the YAMLs of ``config_dir``; those come first.
 
@@ -37,6 +39,7 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConf
     return from_composed(compose_node(rest, config_dir), hardware, config_dir)
 
 
+@interrupted_afterwards()
 def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> DictConfig:
     """The composed node as Hydra leaves it, with its ``hydra`` branch."""
     register()
@@ -58,14 +61,17 @@ def _without_search(error: BaseException, given: Sequence[str]) -> UsageError | 
     return UsageError(f"{of_search[0]} is set but the run has no search; add experiment=peak") if of_search else None
 
 
+@interrupted_afterwards()
 def from_composed(node: DictConfig, hardware: str | None = None, config_dir: Path | None = None) -> RunConfig:
     """Turn a composed node (with its ``hydra`` branch, or as ``hydra.main`` passes it) into checked plain dataclasses.
 
     ``hardware`` is the sheet that was named on the command line and kept from Hydra; ``config_dir`` may hold more sheets.
     """
-    choices = (node.hydra if "hydra" in node else HydraConfig.get()).runtime.choices
+    told = node.hydra if "hydra" in node else HydraConfig.get()
+    choices = told.runtime.choices
     try:
         values = _values(node)
+        _refuse_unselected(node, told.overrides.task)
     except OmegaConfBaseException as error:
         raise explain(error) from error
     config = RunConfig(
@@ -76,6 +82,15 @@ def from_composed(node: DictConfig, hardware: str | None = None, config_dir: Pat
     )
     check(config)
     return config
+
+
+def _refuse_unselected(node: DictConfig, overrides: Sequence[str]) -> None:
+    """A setting of a job or backend that the run leaves out: a file may carry it, on the command line it was meant to count."""
+    for override in map(parse, overrides):
+        group, _, rest = override.key_or_group.partition(".")
+        name = rest.partition(".")[0]
+        if group in ENTRIES and name in node[group] and not override.is_delete() and not selected(node[group][name]):
+            raise no_such_key(f"{group}.{name}")
 
 
 def _sheet_folders(config_dir: Path | None) -> list[str]:

@@ -1,5 +1,6 @@
 """What Hydra, OmegaConf and PyYAML complain about, said in one line that names the key, the value and the remedy."""
 
+import codecs
 import re
 from collections.abc import Iterator
 from importlib import resources
@@ -23,6 +24,8 @@ from suite.errors import UsageError, nearest
 LISTED_AT_MOST = 12  # a longer list of names is looked up with the command that prints it
 BY_NAME = ("job", "backend")  # groups whose files each fill one entry of ``jobs`` or ``backends``
 
+OTHER_SUFFIX = ".yml"
+
 DEEPEST_DEFAULTS = 100  # frames of Hydra's reading of defaults lists that nest without a circle
 
 RAISED = re.compile(r"raised while resolving interpolation: \W*(Environment variable '.*' not found)")
@@ -38,7 +41,9 @@ EXPECTED = {
     "is not a ListConfig": "is one value where a list is expected; write {key}=[{value}]",
     "is not a DictConfig": "is one value where settings are expected; write {key}.NAME=VALUE",
     "to string": "is not text",
+    "Cannot assign": "is one value where settings are expected; write {key}.NAME=VALUE",
     "NoneType is not a subclass": "is no value; leave it out",
+    "is not a subclass of": "is one value where settings are expected; write {key}.NAME=VALUE",
     "not Optional": "may not be null; leave it out for the default",
 }
 
@@ -51,7 +56,8 @@ def explain(error: BaseException, config_dir: Path | None = None) -> UsageError:
     if isinstance(error, RecursionError):
         return UsageError(f"the configuration cannot be composed: {_circle(error)}")
     if isinstance(error, UnicodeDecodeError):
-        return UsageError(f"the configuration cannot be composed: a YAML file is not UTF-8 text ({error.reason})")
+        file = _file_read(error) or "a YAML file"
+        return UsageError(f"the configuration cannot be composed: {file} is not UTF-8 text ({error.reason}); save it as UTF-8")
     place = _place(error)
     for cause in _chain(error):
         if isinstance(cause, MissingConfigException) and cause.missing_cfg_file:
@@ -59,7 +65,7 @@ def explain(error: BaseException, config_dir: Path | None = None) -> UsageError:
         if isinstance(cause, MarkedYAMLError):
             return _broken_yaml(cause)
         if isinstance(cause, OmegaConfBaseException) and cause.full_key:
-            return _bad_key(cause, place)
+            return _marked(cause, place, config_dir) or _bad_key(cause, place)
     if place and NO_MERGE in str(error):
         return UsageError(f"{place}the file holds a list; write settings by name, such as 'max_cases: 3'")
     return UsageError(f"the configuration cannot be composed: {one_line(error)}")
@@ -80,8 +86,21 @@ def _circle(error: RecursionError) -> str:
     """Of the two circles that can be written, the one through defaults lists is followed by Hydra, the other by OmegaConf."""
     followed = sum(frame.f_code.co_filename.endswith("defaults_list.py") for frame, _ in walk_tb(error.__traceback__))
     if followed > DEEPEST_DEFAULTS:
-        return "a defaults list leads back to its own file"
-    return "a YAML file has an alias (*NAME) inside of what its anchor (&NAME) names; write the value out"
+        return f"{_file_named(error)}a defaults list leads back to its own file"
+    file = _file_read(error) or "a YAML file"
+    return f"{file} has an alias (*NAME) inside of what its anchor (&NAME) names; write the value out"
+
+
+def _file_read(error: BaseException) -> str:
+    """The file that Hydra was reading, which none of the libraries says; empty where it was reading none."""
+    frames = [frame for frame, _ in walk_tb(error.__traceback__) if "full_path" in frame.f_locals]
+    return str(frames[-1].f_locals["full_path"]) if frames else ""
+
+
+def _file_named(error: BaseException) -> str:
+    """``experiment/mine: `` of the defaults list that Hydra was following when it gave up."""
+    walked = [frame for frame, _ in walk_tb(error.__traceback__) if frame.f_code.co_name == "_create_defaults_tree_impl"]
+    return f"{walked[-1].f_locals['parent'].get_config_path()}: " if walked else ""
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -99,7 +118,12 @@ def _place(error: BaseException) -> str:
 
 
 def _no_such_option(error: MissingConfigException, place: str, config_dir: Path | None) -> UsageError:
-    group, _, name = str(error.missing_cfg_file).removesuffix(".yaml").rpartition("/")
+    group, name = _group_and_name(str(error.missing_cfg_file).removesuffix(".yaml"))
+    if group in GROUPS and name.startswith((".", "/")):
+        return UsageError(
+            f"{place}{group}={name} is a path where a name is expected; "
+            f"write --config-dir DIR {group}=NAME for DIR/{group}/NAME.yaml"
+        )
     if config_dir is not None and (wrong := _no_file(config_dir / group / f"{name}.yaml")):
         return UsageError(f"{place}{wrong}")
     # Hydra names no options when one of a list is missing; then the built-in ones are offered.
@@ -112,9 +136,21 @@ def _no_such_option(error: MissingConfigException, place: str, config_dir: Path 
     return UsageError(f"{place}unknown {group or 'configuration'} '{name}'{close}")
 
 
+def _group_and_name(file: str) -> tuple[str, str]:
+    """Of a group that is ours the rest is the name, in whatever folder it was looked for."""
+    group, _, name = file.partition("/")
+    if group in GROUPS:
+        return group, name
+    group, _, name = file.rpartition("/")
+    return group, name
+
+
 def _no_file(path: Path) -> str:
-    """What lies at a path where a file is expected and none can be read; empty for nothing at all."""
+    """What lies at a path where a file is expected and none can be read, or beside it; empty for nothing at all."""
+    other = path.with_suffix(OTHER_SUFFIX)
     try:
+        if other.is_file():
+            return f"{other} is not read, as its name does not end in .yaml; rename it to {path.name}"
         if path.is_dir():
             return f"{path} is a folder; a YAML file is expected there"
         path.stat()
@@ -132,6 +168,25 @@ def _broken_yaml(error: MarkedYAMLError) -> UsageError:
     mark = error.problem_mark or error.context_mark
     where = f"{mark.name}, line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     return UsageError(f"{where}not valid YAML: {error.problem or error.context}")
+
+
+def _marked(error: OmegaConfBaseException, place: str, config_dir: Path | None) -> UsageError | None:
+    """A byte-order mark hides the first line from Hydra, which then puts the file's settings in a wrong place."""
+    if config_dir is None or "not in" not in str(error):
+        return None
+    named = [config_dir / f"{place.removesuffix(': ')}.yaml"] if place else []
+    of_group = sorted((config_dir / error.full_key).glob("*.yaml")) if error.full_key in BY_NAME else []
+    for file in filter(_begins_with_mark, [*named, *of_group]):
+        return UsageError(f"{file} begins with a byte-order mark, which hides its first line; save it as UTF-8 without one")
+    return None
+
+
+def _begins_with_mark(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(codecs.BOM_UTF8)) == codecs.BOM_UTF8
+    except OSError:
+        return False
 
 
 def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
@@ -160,6 +215,8 @@ def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
 
 
 def _wrong_type(key: str, error: OmegaConfBaseException) -> str:
+    if key == "search":
+        return f"search={error.value} is one value where settings are expected; write experiment=peak for a search"
     value = "null" if error.value in (None, "None") else error.value
     for said, meaning in EXPECTED.items():
         if said in str(error):

@@ -5,6 +5,7 @@ Everything is composed once before it is handed over, so that a bad value ends a
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -13,13 +14,15 @@ from pathlib import Path
 import hydra
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from suite.config.compose import CONFIG_MODULE, CONFIG_NAME, compose_node, from_composed
+from suite.config.interruption import interrupted_afterwards
 from suite.config.overrides import parse, refuse_sweeps, tidy
 from suite.config.own_files import own_files
 from suite.config.schema import register
-from suite.errors import UsageError
+from suite.errors import UsageError, nearest
 from suite.hardware.catalogue import builtin
 from suite.settings import RunConfig
 
@@ -83,19 +86,35 @@ def _refuse_unwritable(folder: Path) -> None:
                 each.rmdir()
 
 
+@interrupted_afterwards()
 def inspect(flags: Sequence[str], overrides: Sequence[str], config_dir: Path | None) -> None:
     """Print what ``--cfg`` or ``--info`` (with its value, in ``flags``) asks for.
 
     It is held until Hydra is done: a reader that left would be told as an error of its logging, once for each line.
     """
     refuse_sweeps(overrides)
-    compose_node(overrides, config_dir)
+    node = compose_node(overrides, config_dir)
+    if "--package" in flags:
+        _refuse_no_part(node, flags[1], flags[flags.index("--package") + 1])
     held = io.StringIO()
     try:
         with redirect_stdout(held):
             _main([*flags, *tidy(overrides, config_dir)], config_dir, lambda node: None)
     finally:
         sys.stdout.write(held.getvalue() + _explained(flags))
+
+
+def _refuse_no_part(node: DictConfig, kind: str, package: str) -> None:
+    """Hydra would print a line of its own and exit."""
+    shown = [key for key in map(str, node) if kind == "all" or (key == "hydra") == (kind == "hydra")]
+    top = re.split(r"[.\[]", package, maxsplit=1)[0]
+    try:
+        found = OmegaConf.select(node, package) if top in shown else None
+    except OmegaConfBaseException:
+        found = None
+    if found is None and package != "_global_":
+        near = f"; `roofbench run --cfg {kind}` prints all of it" if top in shown else nearest(top, shown)
+        raise UsageError(f"--package {package} is no part of the configuration that has a value{near}")
 
 
 def _explained(flags: Sequence[str]) -> str:

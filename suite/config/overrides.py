@@ -1,6 +1,7 @@
 """Reading command-line overrides before Hydra composes them."""
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache
@@ -16,6 +17,7 @@ from suite.errors import UsageError
 from suite.hardware.catalogue import load
 
 STRANGE = re.compile(r"token recognition error at: '(.)")
+SURROGATES = frozenset(map(chr, range(0xDC80, 0xDD00)))  # what Python makes of a byte that it cannot decode
 ALSO_SETTINGS = ("measure", "store")  # groups whose settings may be given at once: store={url: x.db}
 
 
@@ -24,6 +26,7 @@ def parse(text: str) -> Override:
     """Read one override, once: the grammar is interpreted and slow.  ``UsageError`` where it is none."""
     if not re.match(r"[~+]*[^=~+]+(=|$)", text) or ("=" not in text and not text.startswith("~")):
         raise UsageError(f"'{text}' is not an override; write key=value, such as experiment=standard or jobs.gemm.shapes=[512]")
+    _refuse_unread(text)
     try:
         return OverridesParser.create().parse_override(text)
     except HydraException as error:
@@ -31,6 +34,23 @@ def parse(text: str) -> Override:
             raise UsageError(f"cannot read the override {text}: {_quoting(text, found[1])}") from error
         hint = "write key=value, and quote what the shell or Hydra would split: 'key=\"a, b\"'"
         raise UsageError(f"cannot read the override {text}: {one_line(error)}; {hint}") from error
+
+
+def _refuse_unread(text: str) -> None:
+    """Bytes that the locale has no characters for stand in the text as surrogates, which nothing can print or store."""
+    if text.isascii() or not any(character in SURROGATES for character in text):
+        return
+    content = text.encode("utf-8", "surrogateescape")
+    try:
+        shown, remedy = content.decode(), "set LC_ALL=C.UTF-8 or PYTHONUTF8=1"
+    except UnicodeDecodeError:
+        shown, remedy = content.decode(errors="replace"), "write it in UTF-8"
+    key = shown.partition("=")[0]
+    raise UsageError(f"the value of {key} has characters that cannot be read in the encoding {_encoding()}; {remedy}")
+
+
+def _encoding() -> str:
+    return sys.getfilesystemencoding()
 
 
 def _quoting(text: str, strange: str) -> str:
@@ -55,8 +75,9 @@ def refuse_sweeps(overrides: Sequence[str]) -> None:
     """A single run takes no ``a,b``: it is either several runs or one run over a list."""
     for text in overrides:
         if parse(text).is_sweep_override():
-            values = text.partition("=")[2]
-            raise UsageError(f"{text} gives several values; add -m for one run each, or write [{values}] for one run over all")
+            key, _, values = text.partition("=")
+            over_all = f", or write [{values}] for one run over all" if key in BY_NAME or key not in GROUPS else ""
+            raise UsageError(f"{text} gives several values; `roofbench run -m` makes one run for each{over_all}")
 
 
 def tidy(overrides: Sequence[str], config_dir: Path | None = None) -> list[str]:

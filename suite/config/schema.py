@@ -6,9 +6,11 @@ by one: an experiment may carry settings for a job that the user then leaves out
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
-from hydra.core.config_store import ConfigStore
+from hydra.core.config_store import ConfigNode, ConfigStore
+from omegaconf import OmegaConf
 
 from suite.jobs.registry import JOBS
 from suite.settings import BackendSettings, MeasureSettings, SearchSettings, StoreSettings
@@ -40,12 +42,25 @@ class RunSchema:
     note: str = ""
 
 
+class JobSchemas(dict[str, Any]):
+    """Hydra's folder ``schema/job``: a job is imported when the first file asks for its schema, and no other with it."""
+
+    def __init__(self) -> None:
+        super().__init__({f"{name}.yaml": None for name in OFFERED_JOBS})
+
+    def __getitem__(self, file: str) -> Any:
+        if super().__getitem__(file) is None:
+            settings_type = JOBS[file.removesuffix(".yaml")].settings_type
+            self[file] = ConfigNode(file, OmegaConf.structured(settings_type), "schema/job", package=None, provider=None)
+        return super().__getitem__(file)
+
+
+@cache
 def register() -> None:
-    """Put every schema into Hydra's store; doing it again changes nothing."""
+    """Put every schema into Hydra's store, once in a process."""
     store = ConfigStore.instance()
     store.store(group="schema", name="run", node=RunSchema, package="_global_")
     store.store(group="schema", name="backend", node=BackendSettings)
     store.store(group="schema", name="measure", node=MeasureSettings)
     store.store(group="schema", name="store", node=StoreSettings)
-    for name in OFFERED_JOBS:
-        store.store(group="schema/job", name=name, node=JOBS[name].settings_type)
+    store.repo["schema"]["job"] = JobSchemas()  # Hydra's own way in takes a schema that is there already

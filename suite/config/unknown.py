@@ -7,6 +7,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from suite.config.backend_options import option_not_set, refuse_unknown_options
 from suite.config.schema import BACKENDS, GROUPS, OFFERED_JOBS, RunSchema
 from suite.errors import UsageError, nearest
 from suite.jobs.registry import JOBS
@@ -33,9 +34,26 @@ def refuse_unknown_entries(node: DictConfig) -> None:
                 )
             if not selected(entry) and name not in known:
                 raise UsageError(f"unknown {what} '{name}' in {group}.{name}{nearest(name, known)}")
+    for key, entry in node.backends.items_ex(resolve=False):
+        _refuse_options(str(key), entry)
     for group in ("jobs", "backends", "measure", "store", "search"):
         if node[group] is not None:
             _refuse_added(node[group], group)
+
+
+def _refuse_options(name: str, entry: DictConfig) -> None:
+    """Those of a backend that is only mentioned too, and of those that ``auto`` chooses from."""
+    options = _branch(entry, "options")
+    target = None if OmegaConf.is_missing(entry, "target") else entry.get("target")
+    refuse_unknown_options(name, str(target) if target else None, options)
+    for candidate, settings in _branch(options, "candidates").items():
+        if isinstance(settings, DictConfig):
+            _refuse_options(str(candidate), settings)
+
+
+def _branch(node: Any, key: str) -> Any:
+    found = node.get(key) if isinstance(node, DictConfig) and not OmegaConf.is_missing(node, key) else None
+    return found if isinstance(found, DictConfig) else {}
 
 
 def _refuse_added(node: DictConfig, path: str) -> None:
@@ -55,7 +73,7 @@ def no_such_key(full_key: str, holder: type | None = None) -> UsageError:
     if path in ENTRIES:
         return _no_such_entry(path, leaf)
     if "options" in path.split("."):
-        return UsageError(f"{path} has no '{leaf}' yet; options are free, add it with ++{full_key}=VALUE")
+        return option_not_set(full_key, leaf)
     if path and (elsewhere := _same_name(leaf)):
         return UsageError(f"unknown key '{full_key}'{elsewhere}")
     if is_dataclass(holder) and path:

@@ -13,6 +13,7 @@ from suite.hardware.sheet import parse
 from suite.hardware.spec import HardwareSpec
 
 SUFFIX = ".yaml"
+LISTED_AT_MOST = 8
 
 
 def ids(extra: Sequence[Path] = ()) -> tuple[str, ...]:
@@ -21,7 +22,9 @@ def ids(extra: Sequence[Path] = ()) -> tuple[str, ...]:
 
 
 def load(name: str, extra: Sequence[Path] = ()) -> HardwareSpec:
-    """One sheet by its id, by an exact device or product name, or by a run of the id's words (``mi300x``, ``t4``).
+    """One sheet by its id, by an exact device or product name, by a run of the id's words (``mi300x``, ``t4``), or by a part.
+
+    A part of an id or a name counts from the beginning of a word (``h200-sxm``), else anywhere, where no word begins with it.
 
     An id reads that one file.  A file in ``extra`` replaces the built-in one of the same id.  ``UsageError`` when the name is
     unknown or fits several sheets, or when a file is broken.
@@ -29,11 +32,11 @@ def load(name: str, extra: Sequence[Path] = ()) -> HardwareSpec:
     files = _files(extra)
     if name in files:
         return _parse(files[name], name)
-    found = _by_name(name, extra) or _by_words(name, files)
+    found = _by_name(name, extra) or _by_words(name, files) or _by_part(name, extra)
     if len(found) == 1:
         return _parse(files[found[0]], found[0])
     if found:
-        raise UsageError(f"hardware '{name}' could be any of {', '.join(found)}; name one of them")
+        raise UsageError(f"hardware '{name}' could be any of {_listed(found)}")
     raise UsageError(f"unknown hardware '{name}'{_nearest(name, files)} `roofbench hardware` lists all {len(files)}")
 
 
@@ -95,6 +98,27 @@ def _by_name(name: str, extra: Sequence[Path]) -> list[str]:
         for spec in all_specs(extra)
         if wanted in (spec.name.casefold(), *(string.casefold() for string in spec.device_names))
     ]
+
+
+def _by_part(name: str, extra: Sequence[Path]) -> list[str]:
+    """Ids of the sheets that have the given letters in their id or one of their names; blanks and hyphens are alike."""
+    wanted = _spelt(name)
+    if not wanted:
+        return []
+    names = {spec.id: {_spelt(each) for each in (spec.id, spec.name, *spec.device_names)} for spec in all_specs(extra)}
+    begun = [known for known, spelt in names.items() if any(f"-{wanted}" in f"-{each}" for each in spelt)]
+    return begun or [known for known, spelt in names.items() if any(wanted in each for each in spelt)]
+
+
+def _spelt(name: str) -> str:
+    return "-".join(name.casefold().replace("-", " ").split())
+
+
+def _listed(found: Sequence[str]) -> str:
+    if len(found) <= LISTED_AT_MOST:
+        return f"{', '.join(found)}; name one of them"
+    more = len(found) - LISTED_AT_MOST
+    return f"{', '.join(found[:LISTED_AT_MOST])} and {more} more; name one of them, `roofbench hardware` lists all"
 
 
 def _by_close_word(words: Sequence[str], files: Iterable[str]) -> list[str]:

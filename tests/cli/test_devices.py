@@ -45,6 +45,10 @@ CORES = ProbeResult((DeviceInfo("cpu", 0, "Two cores", "c", 2**30),))
         ),
         ("backend backends.xla:XlaBackend: DeviceNotFound: JAX finds no TPU", "none (JAX finds no TPU)"),
         ("backend backends.xla:XlaBackend: KeyError: 'x'", "none (KeyError: 'x')"),
+        (
+            "backend backends.xla:XlaBackend ended with status -11 before it named its devices",
+            "none (it ended with status -11 before it named its devices)",
+        ),
         ("its module mine is not installed", "none (its module mine is not installed)"),
         ("", "none"),
     ],
@@ -75,6 +79,28 @@ def test_auto_ends_at_the_cpu_and_says_why_when_nothing_is_there() -> None:
         "no backend finds a device (cuda: the driver is too old; rocm: it finds no device; xla: it finds no device; "
         "cpu: it finds no device); `roofbench devices` lists what there is"
     )
+
+
+NO_JAX = "backend backends.xla:XlaBackend: DeviceNotFound: backend xla needs JAX"
+NO_THREADS = "backend backends.cpu:CpuBackend: UsageError: backends.cpu.options.threads='x' is not a whole number above 0"
+
+
+@pytest.mark.parametrize("backend", ["xla", "auto"])
+def test_a_backend_that_a_run_cannot_use_is_told_without_its_classes(backend: str) -> None:
+    with pytest.raises(DeviceNotFound, match=r"backend xla needs JAX[;)]") as refused:
+        resolve(compose([f"backend={backend}"]), Machine(xla=ProbeResult((), NO_JAX)))
+    assert "XlaBackend" not in str(refused.value)
+    assert "DeviceNotFound" not in str(refused.value)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "auto"])
+def test_what_a_backend_refuses_as_bad_input_is_no_want_of_a_device(
+    backend: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = Machine(cpu=ProbeResult((), NO_THREADS))
+    monkeypatch.setattr(devices, "ask_backend", lambda target, options, at_once: machine(target, options))
+    assert cli.main(["plan", f"backend={backend}"]) == 2
+    assert capsys.readouterr().err == "roofbench: backends.cpu.options.threads='x' is not a whole number above 0\n"
 
 
 def test_an_accelerator_that_is_passed_over_is_worth_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,14 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from suite import cli
+from suite.commands.run import _Begun, _saying_how_to_go_on
+from suite.events import Event, SweepFinished, SweepStarted
 from suite.store.queries import Reader
 from tests.cli.command import FAKE, Said, roofbench, start
 from tests.cli.test_streams import TINY, shell
@@ -40,10 +45,50 @@ def finished(child: "subprocess.Popen[str]") -> Said:
 def test_a_reader_who_leaves_interrupts_the_run(tmp_path: Path) -> None:
     said = shell(tmp_path, f"$R run {TINY} backends.fake.options.sleep_s=0.1 | head -n 1; echo ${{PIPESTATUS[0]}}")
     assert said.out.splitlines()[-1] == str(cli.EXIT_PIPE_CLOSED)
-    assert said.err == ""
+    with Reader.open(str(tmp_path / "roofbench.db")) as reader:
+        (info,) = reader.runs()
+    assert said.err == f"roofbench: to go on: roofbench run resume={info.run}\n"
     assert ends(tmp_path / "roofbench.db") == [("interrupted", "the reader of the output went away")]
     assert roofbench(tmp_path, "run", "resume=latest").status == 0
     assert ends(tmp_path / "roofbench.db") == [("complete", "")]
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt, BrokenPipeError])
+def test_a_run_that_is_cut_short_says_how_to_go_on_until_it_is_complete(
+    ended: type[BaseException], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second Ctrl-C, or a reader that leaves while the end is printed."""
+    url = str(tmp_path / "s.db")
+
+    def cut_short(events: Sequence[Event]) -> None:
+        begun = _Begun()
+        with _saying_how_to_go_on(url, begun):
+            for event in events:
+                begun.watching(lambda event: None)(event)
+            raise ended
+
+    def say(*events: Event) -> str:
+        with pytest.raises(ended):
+            cut_short(events)
+        return capsys.readouterr().err
+
+    started = SweepStarted("20260101T000000-abcd", 13, 0)
+    line = f"roofbench: to go on: roofbench run resume={started.run} store.url={url}\n"
+    assert say() == ""
+    assert say(started) == line
+    assert say(started, SweepFinished(started.run, "interrupted", "SIGINT received, 9 cases left", by_signal=True)) == line
+    assert say(started, SweepFinished(started.run, "complete", "")) == ""
+
+
+@pytest.mark.thorough
+def test_a_second_signal_leaves_at_once_and_says_how_to_go_on(tmp_path: Path) -> None:
+    with start(tmp_path, "run", *LONG) as child:
+        run = in_mid_run(child)
+        child.send_signal(signal.SIGINT)
+        child.send_signal(signal.SIGTERM)
+        said = finished(child)
+    assert said.status == 130
+    assert said.err == f"roofbench: to go on: roofbench run resume={run}\nroofbench: interrupted\n"
 
 
 def test_a_run_whose_store_was_moved_away_says_how_to_go_on_once_it_is_back(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_the_report_of_such_a_run_says_which_file_to_save_and_what_to_type(
             "max_time_s=1e-3",
             "jobs.gemm.emulation=[none]",
         ],
-        ["backend=cpu", "++backends.cpu.options={threads:3,deep:{a:[1,2]}}"],
+        ["backend=cpu", "++backends.cpu.target=mine:Cpu", "++backends.cpu.options={threads:3,deep:{a:[1,2]}}"],
         [],
     ],
 )

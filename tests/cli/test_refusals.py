@@ -1,5 +1,6 @@
 """Bad input ends as one line on stderr, with status 2, before anything runs or is created."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,39 @@ from suite import cli
 from suite.errors import DeviceBusy
 from tests.cli.command import FAKE, roofbench
 
+TAKEN = "what nccl-tests or rccl-tests print, their JSON (-J), or what rccl-tests write with -x"
 HELP = "see `roofbench {0} --help`"
 REFUSED = [
     (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
     (["--nope"], "unknown option '--nope' for roofbench; choose from: --help, --version"),
     (
-        ["hardware", "h200-sxm"],
-        "unknown hardware 'h200-sxm'; did you mean 'nvidia-h200-sxm5-141gb'? `roofbench hardware` lists all 58",
+        ["hardware", "mi30"],
+        "hardware 'mi30' could be any of amd-mi300a, amd-mi300x; name one of them",
+    ),
+    (["devices", "foo"], "'foo' does not name a backend; write backend=NAME, such as backend=cuda"),
+    (
+        ["devices", "backend=cpu,cuda"],
+        "backend=cpu,cuda gives several values; write 'backend=[cpu,cuda]' to ask each of them",
+    ),
+    (
+        ["selftest", "--last", "--store", "x.db"],
+        "unknown option '--store' for roofbench selftest, whose store is a setting; write store.url=PATH",
+    ),
+    (["plan", "--store=x.db"], "unknown option '--store' for roofbench plan, whose store is a setting; write store.url=x.db"),
+    (
+        ["run", "--cfg", "job", "-p", "measur"],
+        "--package measur is no part of the configuration that has a value; did you mean 'measure'?",
+    ),
+    (
+        ["run", "--cfg", "job", "-p", "measure.targt"],
+        "--package measure.targt is no part of the configuration that has a value; `roofbench run --cfg job` prints all of it",
+    ),
+    (["import", "/dev/null"], f"/dev/null is empty; give {TAKEN}"),
+    (["run", "+backends.cpu.options.thread=1"], "backend cpu has no option 'thread'; did you mean 'threads'?"),
+    (["plan", "backend=cpu", "+backends.cpu.options.thread=1"], "backend cpu has no option 'thread'; did you mean 'threads'?"),
+    (
+        ["plan", "backend=cpu", "backends.cpu.options.threads=1"],
+        "backends.cpu.options.threads is not set yet; add it with +backends.cpu.options.threads=VALUE",
     ),
     (["report", "-o", ".html"], "--output .html has no name before its ending; write for instance report.html"),
     (["run", "resume="], "resume is empty; write resume=latest, or a run that `roofbench show --runs` lists"),
@@ -73,6 +100,25 @@ def test_one_line_and_status_2(
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", f"roofbench: {message}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_other_files_than_expected_are_named_for_what_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sqlite3.connect("other.db").execute("create table t (x)").connection.close()
+    Path("all_reduce.log").write_text("# nThread 1 nGpus 8\n")
+    Path("new.db").touch()
+    said = []
+    for arguments in (["import", "other.db"], ["dashboard", "all_reduce.log"], ["dashboard", "new.db", "other.db"]):
+        assert cli.main(arguments) == 2
+        said.append(capsys.readouterr().err)
+    assert said == [
+        "roofbench: other.db is an SQLite database and no log: `roofbench store merge` brings stores together; "
+        f"import takes {TAKEN}\n",
+        "roofbench: all_reduce.log is not a database: choose another with roofbench dashboard PATH\n",
+        "roofbench: other.db is another program's database (tables t): choose another with roofbench dashboard PATH\n",
+    ]
 
 
 STORES = [

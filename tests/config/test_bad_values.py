@@ -1,16 +1,18 @@
 """Each thing a person can get wrong on the command line, with the one line it ends in."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import configs
 from suite.config import compose
+from suite.config.check import check
 from suite.config.schema import OFFERED_JOBS
 from suite.errors import UsageError
 from suite.jobs.registry import JOBS
-from suite.settings import MeasureSettings
+from suite.settings import MeasureSettings, RunConfig
 
 TOP = (
     "backend, backends, device, experiment, hardware, job, jobs, launcher, max_cases, max_kernel_s, max_time_s, measure, note, "
@@ -53,10 +55,22 @@ CASES = [
     ("+measure.deadlines.start=3", "unknown key 'measure.deadlines.start'; did you mean 'start_s'?"),
     ("jobs.gem.shapes=[512]", "unknown job 'gem' in jobs.gem; did you mean 'gemm'?"),
     ("+jobs.gem.shapes=[512]", "unknown job 'gem' in jobs.gem; did you mean 'gemm'?"),
+    ("+backends.cpu.options.threads=1", "backends.cpu is set but backend 'cpu' is not selected; add it with backend=cpu"),
+    ("+jobs.attention.x=1", "jobs.attention is set but job 'attention' is not selected; add it with job=attention"),
+    ("+backends.cpu.options.thread=1", "backend cpu has no option 'thread'; did you mean 'threads'?"),
+    (
+        "+backends.auto.options.candidates.cuda.options.smapler=spin",
+        "backend cuda has no option 'smapler'; did you mean 'sampler'?",
+    ),
+    (
+        "experiment=/etc/passwd",
+        "experiment=/etc/passwd is a path where a name is expected; "
+        "write --config-dir DIR experiment=NAME for DIR/experiment/NAME.yaml",
+    ),
     ("backends.cpu.options.x=1", "backends.cpu is set but backend 'cpu' is not selected; add it with backend=cpu"),
     (
         "backends.auto.options.x=1",
-        "backends.auto.options has no 'x' yet; options are free, add it with ++backends.auto.options.x=VALUE",
+        "backend auto has no option 'x'; choose from: candidates",
     ),
     ("jobs.gemm=3", "jobs.gemm=3 is one value where settings are expected; write jobs.gemm.KEY=VALUE"),
     # Selections that leave nothing, or contradict themselves.
@@ -83,9 +97,18 @@ CASES = [
     ("jobs.gemm.m=[]", "jobs.gemm.m is empty; name tokens for the models, such as [1,16,4096]"),
     (
         "backend=cpu,cuda",
-        "backend=cpu,cuda gives several values; add -m for one run each, or write [cpu,cuda] for one run over all",
+        "backend=cpu,cuda gives several values; `roofbench run -m` makes one run for each, "
+        "or write [cpu,cuda] for one run over all",
     ),
+    ("measure=fast,precise", "measure=fast,precise gives several values; `roofbench run -m` makes one run for each"),
     # Types.
+    ("jobs=3", "jobs=3 is one value where settings are expected; write jobs.NAME=VALUE"),
+    ("backends=3", "backends=3 is one value where settings are expected; write backends.NAME=VALUE"),
+    ("search=foo", "search=foo is one value where settings are expected; write experiment=peak for a search"),
+    (
+        "measure.deadlines=3",
+        "measure.deadlines=3 is one value where settings are expected; write measure.deadlines.NAME=VALUE",
+    ),
     ("measure.target=abc", "measure.target=abc is not a number"),
     ("max_cases=1.5", "max_cases=1.5 is not a whole number"),
     ("jobs.gemm.m=[1,x]", "jobs.gemm.m[1]=x is not a whole number"),
@@ -165,6 +188,20 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("content", "remedy"),
+    [(b"\xc3\xa4", "set LC_ALL=C.UTF-8 or PYTHONUTF8=1"), (b"\xe4", "write it in UTF-8")],
+    ids=["c", "latin"],
+)
+def test_bytes_that_the_locale_cannot_read_are_not_shown_as_python_holds_them(content: bytes, remedy: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        compose([f"note={content.decode('ascii', 'surrogateescape')}"])
+    said = str(refused.value)
+    said.encode()
+    assert said.startswith("the value of note has characters that cannot be read in the encoding ")
+    assert said.endswith(f"; {remedy}")
+
+
 @pytest.mark.parametrize(("override", "message"), CASES)
 def test_a_wrong_value_is_named_with_its_remedy(override: str, message: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -180,17 +217,26 @@ LISTS = [
 MAY_BE_EMPTY = ("jobs.gemm.models", "jobs.attention.windows", "jobs.grouped_gemm.moe")
 
 
+@cache
+def one_job(name: str) -> RunConfig:
+    return compose([f"job={name}"])
+
+
 @pytest.mark.parametrize(
     "axis", [*LISTS, *(f"measure.{each.name}" for each in fields(MeasureSettings) if "list" in str(each.type))]
 )
 def test_no_axis_may_be_empty_but_where_another_stands_in(axis: str) -> None:
-    """An axis without a value multiplies the plan by nothing."""
-    overrides = [f"job={axis.split('.')[1]}"] * axis.startswith("jobs.") + [f"{axis}=[]"]
+    """An axis without a value multiplies the plan by nothing.  What is looked at is what composing a run ends with."""
+    *path, name = axis.split(".")
+    config = one_job(path[1] if len(path) > 1 else "gemm")
+    holder = config.jobs[path[1]] if len(path) > 1 else config.measure
+    emptied = replace(holder, **{name: []})  # type: ignore[type-var]
+    changed = {"jobs": {path[1]: emptied}} if len(path) > 1 else {"measure": emptied}
     if axis in MAY_BE_EMPTY:
-        compose(overrides)
+        check(replace(config, **changed))
         return
     with pytest.raises(UsageError, match=r"is empty|has neither|has groups and no shapes|has shapes and no groups"):
-        compose(overrides)
+        check(replace(config, **changed))
 
 
 @pytest.mark.parametrize("override", ["store={url: x.db}", "measure={target: 0.1}", "hardware=4090"])

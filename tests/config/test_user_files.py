@@ -73,7 +73,10 @@ BROKEN = [
         "the configuration cannot be composed: Invalid defaults list in 'experiment/mine', defaults must be a list (got str)",
     ),
     ("defaults:\n  - override /measure: fst\n", "unknown measure 'fst'; did you mean 'fast'?"),
-    ("defaults:\n  - mine\n", "the configuration cannot be composed: a defaults list leads back to its own file"),
+    (
+        "defaults:\n  - mine\n",
+        "the configuration cannot be composed: experiment/mine: a defaults list leads back to its own file",
+    ),
 ]
 
 
@@ -92,7 +95,56 @@ def test_a_file_that_forgot_its_package_is_told_which_line_is_missing(tmp_path: 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     put(tmp_path, "experiment/mine.yaml", "").joinpath("experiment/mine.yaml").write_bytes(b"\xff\xfe\x00")
-    assert refusal(tmp_path, "experiment=mine").startswith("the configuration cannot be composed: a YAML file is not UTF-8")
+    file = tmp_path / "experiment/mine.yaml"
+    assert refusal(tmp_path, "experiment=mine") == (
+        f"the configuration cannot be composed: {file} is not UTF-8 text (invalid start byte); save it as UTF-8"
+    )
+
+
+def test_an_alias_inside_of_its_own_anchor_is_found_in_its_file(tmp_path: Path) -> None:
+    folder = put(tmp_path, "experiment/mine.yaml", f"{GLOBAL}jobs: &all\n  gemm: *all\n")
+    assert refusal(folder, "experiment=mine") == (
+        f"the configuration cannot be composed: {folder / 'experiment/mine.yaml'} has an alias (*NAME) inside of what its "
+        "anchor (&NAME) names; write the value out"
+    )
+
+
+MARK = "\ufeff"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("experiment/mine.yaml", f"{GLOBAL}max_cases: 3\n"),
+        ("backend/mine.yaml", "# @package backends.mine\ndefaults:\n  - /schema/backend@_here_\n  - _self_\nname: mine\n"),
+    ],
+)
+def test_a_byte_order_mark_that_hides_the_first_line_is_named(name: str, text: str, tmp_path: Path) -> None:
+    folder = put(tmp_path, name, MARK + text)
+    group = name.partition("/")[0]
+    assert refusal(folder, f"{group}=mine") == (
+        f"{folder / name} begins with a byte-order mark, which hides its first line; save it as UTF-8 without one"
+    )
+
+
+def test_a_byte_order_mark_that_hides_nothing_is_passed_over(tmp_path: Path) -> None:
+    text = f"{MARK}defaults:\n  - /schema/measure@_here_\n  - _self_\ntarget: 0.3\n"
+    assert compose(["measure=own"], put(tmp_path, "measure/own.yaml", text)).measure.target == 0.3
+
+
+def test_a_file_with_the_other_ending_is_pointed_at(tmp_path: Path) -> None:
+    folder = put(tmp_path, "experiment/mine.yml", f"{GLOBAL}max_cases: 3\n")
+    assert refusal(folder, "experiment=mine") == (
+        f"{folder / 'experiment/mine.yml'} is not read, as its name does not end in .yaml; rename it to mine.yaml"
+    )
+
+
+def test_a_file_may_carry_settings_of_a_backend_that_is_left_out_but_no_unknown_ones(tmp_path: Path) -> None:
+    text = f"{GLOBAL}backends:\n  cpu:\n    options: {{{{{{}}: 2}}}}\n"
+    folder = put(tmp_path, "experiment/mine.yaml", text.format("threads"))
+    assert list(compose(["experiment=mine"], folder).backends) == ["auto"]
+    put(tmp_path, "experiment/other.yaml", text.format("thread"))
+    assert refusal(folder, "experiment=other") == "backend cpu has no option 'thread'; did you mean 'threads'?"
 
 
 def test_a_misspelt_key_is_found_with_and_without_a_schema(tmp_path: Path) -> None:

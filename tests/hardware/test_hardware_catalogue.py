@@ -27,6 +27,11 @@ from tests.pace import at_reference_pace_s
         ("h100 pcie", "nvidia-h100-pcie-80gb"),
         ("TPU v5 lite", "google-tpu-v5e"),
         ("t4", "nvidia-t4"),
+        ("h200-sxm", "nvidia-h200-sxm5-141gb"),
+        ("H200 SXM", "nvidia-h200-sxm5-141gb"),
+        ("b20", "nvidia-b200-sxm"),
+        ("instinct mi300x", "amd-mi300x"),
+        ("00x", "amd-mi300x"),
     ],
 )
 def test_a_sheet_is_found_by_id_name_or_words(typed: str, found: str) -> None:
@@ -41,13 +46,29 @@ def test_an_unknown_name_gets_the_nearest_one() -> None:
         load("abacus")
 
 
-def test_a_name_that_fits_several_sheets_is_not_decided_for_the_user() -> None:
-    with pytest.raises(UsageError, match="nvidia-h200-nvl-141gb, nvidia-h200-sxm5-141gb"):
-        load("h200")
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("h200", "'h200' could be any of nvidia-h200-nvl-141gb, nvidia-h200-sxm5-141gb; name one of them"),
+        ("mi30", "'mi30' could be any of amd-mi300a, amd-mi300x; name one of them"),
+        ("100-p", "'100-p' could be any of nvidia-a100-pcie-40gb, nvidia-a100-pcie-80gb, nvidia-h100-pcie-80gb"),
+    ],
+)
+def test_a_name_that_fits_several_sheets_is_not_decided_for_the_user(typed: str, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        load(typed)
+    assert message in str(refused.value)
 
 
-@pytest.mark.parametrize("typed", ["", " ", "nvidia", "h2", "00x", "../secrets", "nvidia-h200-sxm5-141gb.yaml"])
-def test_parts_of_words_and_paths_are_not_names(typed: str) -> None:
+def test_sheets_that_are_many_are_not_all_listed() -> None:
+    with pytest.raises(
+        UsageError, match=r"any of (\S+, ){7}\S+ and \d+ more; name one of them, `roofbench hardware` lists all$"
+    ):
+        load("nvidia")
+
+
+@pytest.mark.parametrize("typed", ["", " ", "-", "../secrets", "nvidia-h200-sxm5-141gb.yaml"])
+def test_nothing_and_paths_are_not_names(typed: str) -> None:
     with pytest.raises(UsageError):
         load(typed)
 
