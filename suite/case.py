@@ -109,10 +109,11 @@ class Case:
 
     @property
     def title(self) -> str:
-        """One line for people: ``gemm 4096x4096x4096 bf16 library cold/sustained/device``."""
+        """One line for people, as a result's: ``gemm 4096x4096x4096 tf32=False fp32 library cold/sustained/device``."""
         workload = self.workload
-        what = f"{workload.job} {shape_label(workload)} {_format_label(workload.format, workload.semantics)}"
-        return f"{what} {self.implementation} {self.regime.label}"
+        beside = variation(workload.distribution, self.switches)
+        what = f"{workload.job} {shape_label(workload)}{f' {beside}' if beside else ''}"
+        return f"{what} {_format_label(workload.format, workload.semantics)} {self.implementation} {self.regime.label}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -157,6 +158,13 @@ def shape_label(workload: Workload) -> str:
     how many x how long, names that say alone what they are, and other parameters as ``name=value``.
     """
     return _shape_label(workload.params)
+
+
+@lru_cache(maxsize=4096)  # as below
+def variation(distribution: str, switches: Items) -> str:
+    """What sets a case apart beside its workload: data other than normal, and switches; often nothing."""
+    data = [] if distribution == "normal" else [f"{distribution} data"]
+    return " ".join([*data, *(f"{name}={value}" for name, value in sorted(switches))])
 
 
 @lru_cache(maxsize=4096)  # the regimes, implementations and data of one workload share it, and a plan prints each of them

@@ -147,6 +147,13 @@ class RunInfo:
     config: dict[str, Any] = field(default_factory=dict)
 
 
+class Pause(NamedTuple):
+    """Seconds of a run in which none of its cases was under way, together and the longest at a stretch."""
+
+    total_s: float
+    longest_s: float
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
     """A device slot of a run: what the runtime reported, and the id of the spec sheet it was matched to, if any."""

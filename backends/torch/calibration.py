@@ -162,6 +162,9 @@ OPERATIONS = {
     ),
     "triad": Operation(3, Weighted(1.0, TRIAD_SCALAR), _triad_set, lambda target: "torch.add with alpha"),
     "empty": Operation(
-        0, Nothing(), _empty_set, lambda target: "torch.cuda._sleep(0)" if target.kind == "cuda" else "zero_ of nothing"
+        0,
+        Nothing(),
+        _empty_set,
+        lambda target: "torch.cuda._sleep(0)" if target.kind == "cuda" else "Tensor.zero_ of an empty tensor",
     ),
 }

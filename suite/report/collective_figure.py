@@ -15,11 +15,11 @@ from suite.collectives.model.alpha_beta import Fit
 from suite.collectives.series import Point
 from suite.collectives.study import Crossover, Modelled, Study
 from suite.report.axes import Span, around, powers_of_two
-from suite.report.collective_words import MODELLED, interval, modelled_label, setting_title, size
+from suite.report.collective_words import MODELLED, interval, modelled_label, setting_title
 from suite.report.figures import PLOT_PX, frame, legend_above, legend_px, log_axis
 from suite.report.key import filled
 from suite.report.palette import EVIDENCE_STYLES, FORMAT_COLOURS, INKS, OTHER_EVIDENCE_STYLE, Ink, Theme, faint
-from suite.report.words import duration, si
+from suite.report.words import duration, message_size, si
 
 COLOURS = tuple(FORMAT_COLOURS[name] for name in ("bf16", "fp8_e4m3", "fp32", "fp16", "fp8_e5m2", "int8", "tf32", "fp64"))
 SAMPLES = 48  # sizes at which a model is drawn
@@ -41,7 +41,11 @@ def curves_figure(study: Study, ranks: int, theme: Theme = "light") -> go.Figure
     rates, times = _spans(study, points)
     figure.update_layout(_layout(ink, drawn))
     figure.update_layout(
-        xaxis={**log_axis("Message (bytes)", sizes, ink, tickformat="~s"), **powers_of_two(sizes, size), "anchor": "y2"},
+        xaxis={
+            **log_axis("Message (bytes)", sizes, ink, tickformat="~s"),
+            **powers_of_two(sizes, message_size),
+            "anchor": "y2",
+        },
         yaxis={**log_axis("busbw (B/s)", rates, ink, tickformat="~s"), "domain": _UPPER},
         yaxis2={**log_axis("Time (s)", times, ink, tickformat="~s"), "domain": _LOWER},
     )
@@ -61,7 +65,7 @@ def worlds_figure(study: Study, theme: Theme = "light") -> go.Figure | None:
     figure.update_layout(_layout(ink, traces, grown=1.0))
     ranks = around((x for trace in traces for x in trace.x), below=1.3, above=1.3)
     times = around((y for trace in traces for y in trace.y), below=1.5, above=1.5)
-    title = f"Time of {size(at)} (s)"
+    title = f"Time of {message_size(at)} (s)"
     figure.update_layout(
         xaxis=log_axis("Ranks", ranks, ink, tickformat=",d"), yaxis=log_axis(title, times, ink, tickformat="~s")
     )
@@ -175,7 +179,7 @@ def _hover(model: Modelled, point: Point) -> str:
     setting, rate = model.curve.setting, si(point.busbw_bytes_s(model.curve.setting.op), "B/s")
     lines = (
         f"{setting_title(setting)}, {model.curve.way.label}",
-        f"{size(point.message_bytes)}, {point.ranks} ranks: {duration(point.time_s)}, {rate} busbw",
+        f"{message_size(point.message_bytes)}, {point.ranks} ranks: {duration(point.time_s)}, {rate} busbw",
         f"95 %: {interval(point)}",
     )
     return "<br>".join(map(escape, lines))

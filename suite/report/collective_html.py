@@ -17,12 +17,12 @@ from suite.report.collective_words import (
     crossover_row,
     fit_row,
     setting_title,
-    size,
     title_of,
 )
 from suite.report.palette import THEMES, Theme
 from suite.report.tables import scrolled
 from suite.report.tags import Html, figure_place, join, tag
+from suite.report.words import message_size
 from suite.rows import ResultRow
 
 
@@ -61,7 +61,8 @@ def _study(study: Study, index: int, number: int) -> Iterator[Html]:
         text = f"{title_of(study, ranks)}: busbw above, time of the slowest rank below, against message size, all logarithmic"
         yield figure_place(_place(index, number, ranks), f"{text}; {counted_points(study)} in all.")
     if worlds_figure(study) is not None:
-        text = f"Time of {size(study.largest_bytes)} against ranks, both logarithmic: beyond the measured worlds {MODELLED}. "
+        largest = message_size(study.largest_bytes)
+        text = f"Time of {largest} against ranks, both logarithmic: beyond the measured worlds {MODELLED}. "
         yield figure_place(_place(index, number, 0), text + band_note())
     yield _table(f"Fits to {setting_title(study.setting)}, {MODELLED}", FIT_TITLES, map(_fit, map(fit_row, study.models)))
     if study.crossovers:

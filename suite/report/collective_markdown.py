@@ -15,10 +15,9 @@ from suite.report.collective_words import (
     fit_row,
     modelled_label,
     setting_title,
-    size,
     title_of,
 )
-from suite.report.words import duration, si
+from suite.report.words import duration, message_size, si
 from suite.rows import ResultRow
 
 Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
@@ -58,7 +57,7 @@ def _curves(study: Study, ranks: int) -> tuple[list[str], list[list[str]]]:
     for model in shown:
         titles += [model.curve.way.label, *([modelled_label(model.curve.way)] if isinstance(model.fit, Fit) else [])]
     sizes = sorted({point.message_bytes for model in shown for point in model.curve.of(ranks)})
-    return titles, [[size(each), *(cell for model in shown for cell in _cells(model, ranks, each))] for each in sizes]
+    return titles, [[message_size(each), *(cell for model in shown for cell in _cells(model, ranks, each))] for each in sizes]
 
 
 def _cells(model: Modelled, ranks: int, message_bytes: int) -> Iterator[str]:

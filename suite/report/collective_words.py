@@ -15,7 +15,7 @@ from suite.collectives.model.simulate import LEAST_ERROR
 from suite.collectives.series import Point, Setting, Way
 from suite.collectives.study import Crossover, Modelled, Study
 from suite.outcome import Evidence
-from suite.report.words import counted, duration, percent, si
+from suite.report.words import counted, duration, message_size, percent, si
 
 MODELLED = Evidence.MODELLED.value
 ABOUT = (
@@ -69,7 +69,7 @@ def formula_text(model: Modelled) -> str:
     text = formula(model.curve.setting.op, model.curve.way.of_model) or ""
     least = model.fit.from_bytes if isinstance(model.fit, Fit) else 0
     taken = ", taken for a ring" if text and model.curve.way.is_assumed else ""
-    return f"{text}{taken}{f', from {size(least)} on' if least else ''}"
+    return f"{text}{taken}{f', from {message_size(least)} on' if least else ''}"
 
 
 def held_out_words(found: HeldOut | Refusal) -> str:
@@ -80,7 +80,7 @@ def held_out_words(found: HeldOut | Refusal) -> str:
     largest = max(found.errors, key=lambda error: error.message_bytes)
     return (
         f"{found.ranks} ranks: off by {percent(found.median)} in the median, {signed(worst.relative)} at worst "
-        f"({size(worst.message_bytes)}), {signed(largest.relative)} at {size(largest.message_bytes)}"
+        f"({message_size(worst.message_bytes)}), {signed(largest.relative)} at {message_size(largest.message_bytes)}"
     )
 
 
@@ -101,7 +101,7 @@ def beyond_words(study: Study) -> Iterator[str]:
                 f"{each.ranks:,} ranks {duration(each.time_s)} ({duration(each.low_s)} to {duration(each.high_s)})"
                 for each in worlds
             )
-            yield f"{MODELLED}: {model.curve.way.label} of {size(at)}: {', '.join(told)}"
+            yield f"{MODELLED}: {model.curve.way.label} of {message_size(at)}: {', '.join(told)}"
 
 
 def band_note() -> str:
@@ -110,12 +110,6 @@ def band_note() -> str:
         f"The band of a world that was not measured is the held-out error, {LEAST_ERROR:.0%} at least, and as much again for "
         "every doubling beyond the largest measured world."
     )
-
-
-def size(message_bytes: float) -> str:
-    """``8 B``, ``64 KiB``, ``1.5 MiB``: message bytes as settings write them."""
-    power = min(3, max(0, int(math.log2(message_bytes) // 10))) if message_bytes >= 1 else 0
-    return f"{message_bytes / 2 ** (10 * power):.4g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
 
 
 def interval(point: Point) -> str:
@@ -142,8 +136,8 @@ def modelled_label(way: Way) -> str:
 
 
 def _crossing(found: Crossing) -> str:
-    low, high = map(size, found.between)
-    return f"{found.faster_below} below, {found.faster_above} above about {size(found.at_bytes)} ({low} to {high})"
+    low, high = map(message_size, found.between)
+    return f"{found.faster_below} below, {found.faster_above} above about {message_size(found.at_bytes)} ({low} to {high})"
 
 
 def _predicted(found: Crossover) -> str:
@@ -152,4 +146,4 @@ def _predicted(found: Crossover) -> str:
     if found.predicted is None:
         return f"none: by their fits one is faster at every size that both are of, {MODELLED}"
     told = found.predicted
-    return f"{told.faster_below} below, {told.faster_above} above {size(told.at_bytes)}, {MODELLED}"
+    return f"{told.faster_below} below, {told.faster_above} above {message_size(told.at_bytes)}, {MODELLED}"

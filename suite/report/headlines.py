@@ -29,9 +29,17 @@ class Headline(NamedTuple):
 
     @property
     def chosen_as(self) -> str:
-        """``best of 6 sustained, 1 passed over: contended or not resolved``."""
-        passed = f", {self.passed_over} passed over: {PASSED_OVER}" if self.passed_over else ""
-        return f"best of {self.of} {self.load}{passed}" if self.best else ""
+        """``best of 6 sustained, 1 passed over: contended or not resolved``, or ``best of 4 sustained, every one of them
+        contended or not resolved``.
+        """
+        if self.best is None:
+            return ""
+        if not _trusted(self.best):
+            doubt = f"every one of them {PASSED_OVER}" if self.of > 1 else PASSED_OVER
+            return f"best of {self.of} {self.load}, {doubt}"
+        return f"best of {self.of} {self.load}" + (
+            f", {self.passed_over} passed over: {PASSED_OVER}" if self.passed_over else ""
+        )
 
     @property
     def second(self) -> str:
@@ -64,8 +72,9 @@ def about(found: Sequence[Headline]) -> str:
     """How the headlines of one device were chosen."""
     load = "sustained load" if any(each.load == SUSTAINED for each in found) else "bursts: nothing was sustained"
     return (
-        f"Best verified result of each format under {load}, of those bound by compute where there are any. Only contended "
-        "results and those whose interval is wider than twice their median are passed over."
+        f"Best verified result of each format under {load}, of those bound by compute where there are any. Contended results "
+        "and those whose interval is wider than twice their median are passed over; where a format has nothing else, the card "
+        "shows the best of them and says so."
     )
 
 

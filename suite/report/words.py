@@ -1,9 +1,11 @@
 """Numbers and rows as people read them: SI prefixes, percent, one-line names, the marks beside a result."""
 
+import math
 import re
 from collections.abc import Iterable
 from datetime import datetime
 
+from suite import case
 from suite.case import Workload, items, shape_label
 from suite.outcome import Bound
 from suite.report.printable import clipped, printable
@@ -46,8 +48,8 @@ def bytes_rate(row: ResultRow) -> str:
 
 
 def relative_error(value: float | None) -> str:
-    """Two digits: ``2.6e-02``."""
-    return UNKNOWN if value is None else f"{value:.1e}"
+    """Two digits: ``2.6e-02``; 0 where not one bit differs."""
+    return UNKNOWN if value is None else f"{value:.1e}" if value else "0"
 
 
 def duration(seconds: float | None) -> str:
@@ -65,6 +67,12 @@ def common_unit(times_s: Iterable[float | None]) -> tuple[float, str]:
         return 1e-6, "µs"
     middle = known[len(known) // 2]
     return next((each for each in TIMES if middle >= each[0]), TIMES[-1])
+
+
+def message_size(message_bytes: float) -> str:
+    """``8 B``, ``64 KiB``, ``1.5 MiB``: message bytes as settings write them."""
+    power = min(3, max(0, int(math.log2(message_bytes) // 10))) if message_bytes >= 1 else 0
+    return f"{message_bytes / 2 ** (10 * power):.4g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
 
 
 def percent(fraction: float | None) -> str:
@@ -138,9 +146,7 @@ def workload_title(row: ResultRow) -> str:
 
 def variation(row: ResultRow) -> str:
     """What sets a case apart beside its workload: data other than normal, and switches; often nothing."""
-    distribution = "" if row.distribution == "normal" else f"{row.distribution} data"
-    switches = (f"{name}={value}" for name, value in sorted(row.switches.items()))
-    return " ".join(part for part in (distribution, *switches) if part)
+    return case.variation(row.distribution, items(row.switches))
 
 
 def case_detail(row: ResultRow) -> str:

@@ -1,7 +1,10 @@
 """What is made of a run's collectives, beneath its tables: fits, crossings, and larger worlds in their bands."""
 
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 
+from suite.collectives.model.alpha_beta import Refusal
 from suite.collectives.study import Study, studies
 from suite.report.collective_words import (
     CROSSOVER_TITLES,
@@ -18,26 +21,40 @@ from suite.rows import ResultRow
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
 
+MANY = 4  # series that are refused for one reason
 _RANKS = {"Formula": 2, "R^2": 3, "Transfer": 4}  # what goes first on a narrow screen
 
 
 def study_lines(rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
-    """A section for each operation, format and transport; nothing where no row is of a collective with a bandwidth."""
+    """A section for each operation, format and transport; nothing where no row is of a collective with a bandwidth.
+
+    A reason that keeps many series from a fit is said once, behind them.
+    """
     found = studies(rows)
+    reasons = Counter(model.fit.reason for study in found for model in study.models if isinstance(model.fit, Refusal))
+    shared = {reason: count for reason, count in reasons.items() if count >= MANY}
     for study in found:
-        yield ""
-        yield screen.paint(printable(f"fits to {setting_title(study.setting)}, {MODELLED}"), "bold")
-        yield from _study(study, screen)
+        lines = list(_study(study, shared, screen))
+        if lines:
+            yield ""
+            yield screen.paint(printable(f"fits to {setting_title(study.setting)}, {MODELLED}"), "bold")
+            yield from lines
     if any(True for study in found for _ in beyond_words(study)):
         yield ""
         yield band_note()
+    if shared:
+        yield ""
+    for reason, count in shared.items():
+        yield from textwrap.wrap(printable(f"no fit of {count} series: {reason}"), screen.columns)
 
 
-def _study(study: Study, screen: Screen) -> Iterator[str]:
+def _study(study: Study, shared: Collection[str], screen: Screen) -> Iterator[str]:
     columns = [Column(title.lower() if title not in ("B", "R^2") else title, _RANKS.get(title, 0)) for title in FIT_TITLES]
-    rows = [fit_row(model) for model in study.models]
-    yield from table(columns, [Row(cells, reason, "dim" if reason else "") for cells, reason in rows], screen)
-    if study.crossovers:
+    rows = [fit_row(model) for model in study.models if not isinstance(model.fit, Refusal) or model.fit.reason not in shared]
+    if rows:
+        yield from table(columns, [Row(cells, reason, "dim" if reason else "") for cells, reason in rows], screen)
+    fitted = [each for each in study.crossovers if each.are_fitted or each.measured]
+    if fitted:
         heads = [Column("ranks")] + [Column(title.lower()) for title in CROSSOVER_TITLES[1:]]
-        yield from table(heads, [Row(crossover_row(each)) for each in study.crossovers], screen)
+        yield from table(heads, [Row(crossover_row(each)) for each in fitted], screen)
     yield from (f"  {printable(line)}" for line in beyond_words(study))

@@ -161,9 +161,12 @@ def _steady(row: ResultRow) -> str:
 
 
 def _contended(row: ResultRow) -> str:
+    """A CPU's other work is counted in ticks, of which a short case has too few; a driver lists its processes or does not."""
     if row.contended is not None:
         return _answer(row.contended)
-    return "not known: a burst is too short to tell" if row.load == "burst" else "not known: others on the device are not shown"
+    if row.load == "burst":
+        return "not known: a burst is too short to tell"
+    return f"not known: {'this case was too short to tell' if row.backend == 'cpu' else 'others on the device are not shown'}"
 
 
 def _floors(row: ResultRow, found: Sequence[Floor], screen: Screen) -> Iterator[str]:
@@ -221,12 +224,17 @@ def _checks(measured: Measurement) -> Iterator[str]:
 
 def _check(check: Check) -> str:
     verdict = "passed" if check.passed else f"failed: {check.reason}"
-    error = "not computed" if check.error_rel is None else f"{check.error_rel:.2e}"
-    projection = "" if check.projection_error is None else f", worst row {check.projection_error:.2e}"
+    error = "not computed" if check.error_rel is None else _digits(check.error_rel)
+    projection = "" if check.projection_error is None else f", worst row {_digits(check.projection_error)}"
     return (
         f"{verdict}; error {error} of {check.tolerance:.2e} allowed{projection}, "
         f"{check.unwritten} unwritten, {check.nonfinite} not finite"
     )
+
+
+def _digits(error: float) -> str:
+    """Three digits; an error of nought is one of no digits: the product of the reference rounded as this one did."""
+    return f"{error:.2e}" if error else "0"
 
 
 def _fact(name: str, fact: Fact) -> tuple[str, str]:

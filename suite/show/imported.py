@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from suite.outcome import Evidence, Outcome
-from suite.report.collective_words import size
 from suite.report.printable import printable
-from suite.report.words import duration, si
+from suite.report.words import duration, message_size, si
 from suite.rows import ResultRow
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
@@ -69,7 +68,9 @@ def _message(row: ResultRow) -> Message:
 
 def _title(row: ResultRow) -> str:
     form = "" if row.switches.get("in_place") else ", out of place"
-    return f"{row.params['op']} {row.format} of {size(row.params['message_bytes'])} over {row.params['world_size']}{form}"
+    return (
+        f"{row.params['op']} {row.format} of {message_size(row.params['message_bytes'])} over {row.params['world_size']}{form}"
+    )
 
 
 def _lines(shown: _Shown) -> Iterator[Row]:

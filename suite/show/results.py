@@ -1,65 +1,101 @@
 """A run's results as tables, one for each device, job and format label; rows keep the order in which they were planned."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
 from suite.case import sizes_of
 from suite.outcome import Bound, Outcome
 from suite.report.printable import clipped, printable
-from suite.report.words import NOT_RESOLVED, duration, marks, percent, relative_error, relative_half_width, tera_rates
-from suite.rows import DeviceRow, ResultRow, RunInfo
+from suite.report.words import (
+    NOT_RESOLVED,
+    duration,
+    marks,
+    message_size,
+    percent,
+    relative_error,
+    relative_half_width,
+    tera_rates,
+)
+from suite.rows import DeviceRow, Fractions, Pause, ResultRow, RunInfo
 from suite.show.screen import Screen
-from suite.show.table import Column, Row, table
+from suite.show.table import Column, Fitted, Row, fitted, table
 
 RATE, DATA = "TFLOP/s", "GB/s"
+BUSBW = "GB/s busbw"
 COLUMNS = (
+    Column("#", right=True, tells_apart=True),
     Column("case"),
-    Column("by", rank=4),
-    Column("regime"),
-    Column("bound", rank=1),
+    Column("by", rank=9, tells_apart=True),
+    Column("regime", rank=10, tells_apart=True),
+    Column("bound", rank=2),
     Column("p50", right=True),
-    Column("± of p50", rank=2, right=True),
-    Column(RATE, rank=3, right=True),
+    Column("± of p50", rank=3, right=True),
+    Column(RATE, rank=4, right=True),
     Column(DATA, rank=8, right=True),
     Column("tokens/s", right=True),
-    Column("of spec", right=True),
+    Column("of spec", rank=1, right=True),
     Column("at clock", rank=7, right=True),
     Column("empirical", rank=6, right=True),
     Column("quantisation", rank=5, right=True),
 )
+COLLECTIVE, MESSAGE = "collective", ("op", "message_bytes", "world_size")
 NAME_LENGTH = 80  # of a device's name, so that its spec sheet still stands behind it
+RESUMED_S = 30.0  # without a case under way: more than a worker takes to start anew; a search measures nothing for longer
 GRAVE = (Outcome.INCORRECT, Outcome.IMPOSSIBLE, Outcome.CRASHED, Outcome.TIMEOUT, Outcome.ERROR, Outcome.NOT_HONOURED)
 
 
-def run_lines(run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
+def run_lines(
+    run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultRow], screen: Screen, pause: Pause | None = None
+) -> Iterator[str]:
     """The whole answer of ``roofbench show``: the run, its devices, a table for each format and scaling, how cases ended."""
-    yield from header_lines(run, devices, screen)
+    yield from header_lines(run, devices, screen, pause)
+    left_out: dict[str, None] = {}
     for (slot, job, label), group in _groups(rows).items():
         on = f" on device {slot}" if len(devices) > 1 else ""
+        found = result_table(group, screen)
+        left_out |= dict.fromkeys(found.titles_left_out)
         yield ""
-        yield screen.paint(printable(f"{job} {label}{on}"), "bold")
-        yield from result_table(group, screen)
+        yield from _heading(printable(f"{job} {label}{on}"), found, screen)
+        yield from found.lines(screen)
     if any(row.job == "collective" for row in rows):
         from suite.show.collective import study_lines  # models: what shows a plan's cases needs none of them
 
         yield from study_lines(rows, screen)
     yield ""
+    if left_out:
+        yield from textwrap.wrap(
+            f"not shown for want of width: {', '.join(left_out)}; a wider terminal or --json has them", screen.columns
+        )
     yield counts_line(rows)
+
+
+def _heading(title: str, found: Fitted, screen: Screen) -> Iterator[str]:
+    """The title, and what every row has where a column of it did not fit, beneath it where it is long."""
+    said = ", ".join(f"{name} {cell}" for name, cell in found.said_once)
+    if not said or len(f"{title}, {said}") <= screen.columns:
+        yield screen.paint(title, "bold") + f", {said}" * bool(said)
+        return
+    yield screen.paint(title, "bold")
+    yield from textwrap.wrap(said, screen.columns, initial_indent="  ", subsequent_indent="  ")
 
 
 def case_hint(run: RunInfo, rows: Sequence[ResultRow], option: str) -> Iterator[str]:
     """How to see one case of these tables with everything; ``option`` names the store where it must be named."""
     if rows:
-        yield f"one case in detail: `roofbench show {run.run} CASE{option}`, where CASE is a key that"
-        yield f"`roofbench show {run.run} --keys{option}` lists, or its beginning"
+        number = len(rows)
+        yield f"one case in detail: `roofbench show {run.run} {number}{option}`, where {number} is a number of the column #,"
+        yield f"or a key of those that `roofbench show {run.run} --keys{option}` lists"
 
 
-def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen) -> Iterator[str]:
+def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen, pause: Pause | None = None) -> Iterator[str]:
     """Which run, how far it came, and on what."""
     state = screen.paint(printable(run.status), "green" if run.status == "complete" else "yellow")
     name = f"{clipped(printable(run.experiment))} " if run.experiment else ""
     title = screen.paint(printable(f"run {run.run}"), "bold")
-    yield f"{title}  {name}{state}, {run.finished} of {run.planned} cases, {_when(run)}"
+    yield f"{title}  {name}{state}, {run.finished} of {run.planned} cases, {_when(run, pause)}"
     if run.note:
         yield f"  note: {clipped(printable(run.note))}"
     for device in devices:
@@ -68,10 +104,12 @@ def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen) -> 
         yield clipped(printable(f"  device {device.slot}: {device.info.backend} {name}{partition}, {_sheet(device)}"))
 
 
-def runs_lines(runs: Sequence[RunInfo], screen: Screen) -> Iterator[str]:
+def runs_lines(runs: Sequence[RunInfo], screen: Screen, pauses: Mapping[str, Pause] = MappingProxyType({})) -> Iterator[str]:
     """One line a run, the latest first."""
     columns = (Column("run"), Column("experiment"), Column("status"), Column("cases", right=True), Column("when"))
-    cells = [(run.run, run.experiment, run.status, f"{run.finished}/{run.planned}", _when(run)) for run in runs]
+    cells = [
+        (run.run, run.experiment, run.status, f"{run.finished}/{run.planned}", _when(run, pauses.get(run.run))) for run in runs
+    ]
     if not runs:
         yield "no runs yet; start one with `roofbench run`"
         return
@@ -84,14 +122,23 @@ def _sheet(device: DeviceRow) -> str:
     return f"spec {device.match_reason}" if device.spec is not None else f"spec unknown: {device.match_reason}"
 
 
-def result_table(rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
-    """One table; a case that was not timed shows how it ended instead of figures."""
-    differing = case_labels(rows)
-    rate = tera_rates(row.format for row in rows)
-    data = "GB/s busbw" if rows and all(row.bound == Bound.LINK for row in rows if row.p50_s) else DATA
-    titles = {RATE: rate, DATA: data}
-    columns = [column._replace(title=titles.get(column.title, column.title)) for column in COLUMNS]
-    return table(columns, [_row(row, differing) for row in rows], screen)
+def result_table(rows: Sequence[tuple[int, ResultRow]], screen: Screen) -> Fitted:
+    """One table of rows with their numbers; a case that was not timed shows how it ended instead of figures."""
+    only = [row for _, row in rows]
+    differing = case_labels(only)
+    known = Fractions(*(any(getattr(row.fractions, name) is not None for row in only) for name in Fractions._fields))
+    return fitted(_columns(only), [_row(number, row, differing, known) for number, row in rows], screen)
+
+
+def _columns(rows: Sequence[ResultRow]) -> list[Column]:
+    """The figure that a kind of case is read for stays: of what crosses links busbw, of what computes nothing the bytes."""
+    timed = [row for row in rows if row.p50_s]
+    told: dict[str, dict[str, Any]] = {RATE: {"title": tera_rates(row.format for row in rows)}}
+    if timed and all(row.bound == Bound.LINK for row in timed):
+        told[DATA] = {"title": BUSBW, "rank": 0}
+    elif not any(row.flop_s for row in timed):
+        told[DATA] = {"rank": 4}
+    return [column._replace(**told.get(column.title, {})) for column in COLUMNS]
 
 
 def case_labels(rows: Iterable[ResultRow]) -> tuple[str, ...]:
@@ -102,15 +149,24 @@ def case_labels(rows: Iterable[ResultRow]) -> tuple[str, ...]:
     known = [{**row.params, "data": row.distribution, **row.switches} for row in rows]
     names = dict.fromkeys(name for each in known for name in each)
     differing = (name for name in names if len({str(each.get(name, "")) for each in known}) > 1)
-    return tuple(name for name in differing if name not in ("m", "n", "k"))
+    return tuple(name for name in differing if name not in ("m", "n", "k", *MESSAGE))
 
 
 def case_label(row: ResultRow, differing: Sequence[str]) -> str:
-    """``4096x4096x4096 layout=nn``; every parameter where there are no sizes."""
-    sizes, rest = sizes_of(row.params)
+    """``4096x4096x4096 layout=nn``, ``all_reduce 64 KiB 4 ranks``; every parameter where there are no sizes."""
+    sizes, rest = _message_of(row.params) if row.job == COLLECTIVE else sizes_of(row.params)
     known = {**rest, "data": row.distribution, **row.switches}
     shown = [name for name in known if name in differing or (not sizes and name in row.params)]
     return " ".join([*([sizes] if sizes else []), *(f"{name}={known[name]}" for name in shown)])
+
+
+def _message_of(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A message in a few words, as its parameters by name would fill half a screen, and what other parameters there are."""
+    if not all(name in params for name in MESSAGE):
+        return sizes_of(params)
+    op, message_bytes, ranks = (params[name] for name in MESSAGE)
+    rest = {name: value for name, value in params.items() if name not in MESSAGE}
+    return f"{op} {message_size(message_bytes)} {ranks} ranks", rest
 
 
 def remark(row: ResultRow) -> str:
@@ -126,16 +182,17 @@ def counts_line(rows: Iterable[ResultRow]) -> str:
     return ", ".join(counts) or "no case has finished"
 
 
-def _groups(rows: Iterable[ResultRow]) -> dict[tuple[int, str, str], list[ResultRow]]:
-    """Devices in slot order; within one, jobs and formats as they first appear."""
-    groups: dict[tuple[int, str, str], list[ResultRow]] = {}
-    for row in sorted(rows, key=lambda row: row.device_slot):
-        groups.setdefault((row.device_slot, row.job, row.format_label), []).append(row)
+def _groups(rows: Iterable[ResultRow]) -> dict[tuple[int, str, str], list[tuple[int, ResultRow]]]:
+    """Devices in slot order; within one, jobs and formats as they first appear; each row with its number in the run."""
+    groups: dict[tuple[int, str, str], list[tuple[int, ResultRow]]] = {}
+    for number, row in sorted(enumerate(rows, 1), key=lambda each: each[1].device_slot):
+        groups.setdefault((row.device_slot, row.job, row.format_label), []).append((number, row))
     return groups
 
 
-def _row(row: ResultRow, differing: Sequence[str]) -> Row:
-    identity = (case_label(row, differing), row.implementation, row.regime)
+def _row(number: int, row: ResultRow, differing: Sequence[str], known: Fractions) -> Row:
+    """``known`` tells of each fraction whether any row of the table has it: there the others say n/a."""
+    identity = (str(number), case_label(row, differing), row.implementation, row.regime)
     style = "red" if row.outcome in GRAVE else "" if row.outcome == Outcome.OK else "dim"
     if row.p50_s is None:
         return Row((*identity, *[""] * (len(COLUMNS) - len(identity))), remark(row), style)
@@ -150,8 +207,8 @@ def _row(row: ResultRow, differing: Sequence[str]) -> Row:
             f"{row.bytes_s / 1e9:.4g}" if row.bytes_s else "",
             f"{row.tokens_s:.4g}" if row.tokens_s else "",
             percent(row.fractions.spec),
-            percent(row.fractions.at_clock) if row.fractions.at_clock is not None else "",
-            percent(row.fractions.empirical) if row.fractions.empirical is not None else "",
+            percent(row.fractions.at_clock) if known.at_clock else "",
+            percent(row.fractions.empirical) if known.empirical else "",
             relative_error(row.quantisation_error) if row.quantisation_error is not None else "",
         ),
         remark(row),
@@ -166,12 +223,15 @@ def _percent_width(half_width: float | None) -> str:
     return NOT_RESOLVED if half_width > 1 else f"{100 * half_width:.2g}%" if half_width < 0.995 else "100%"
 
 
-def _when(run: RunInfo) -> str:
+def _when(run: RunInfo, pause: Pause | None = None) -> str:
     started = datetime.fromisoformat(run.started_at)
     text = f"started {started:%Y-%m-%d %H:%M} UTC"
     if run.finished_at is None:
         return text
-    return f"{text}, over {span((datetime.fromisoformat(run.finished_at) - started).total_seconds())}"
+    took_s = (datetime.fromisoformat(run.finished_at) - started).total_seconds()
+    if pause is None or pause.longest_s < RESUMED_S or run.config.get("search") is not None:
+        return f"{text}, over {span(took_s)}"
+    return f"{text}, {span(max(0.0, took_s - pause.total_s))} of measuring over {span(took_s)}: it was stopped and resumed"
 
 
 def span(seconds: float) -> str:

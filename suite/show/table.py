@@ -1,10 +1,11 @@
-"""A table that fits: columns that matter least are left out until the lines are no wider than the screen."""
+"""A table that fits: columns that say or matter least are left out until the lines are no wider than the screen."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from suite.report.printable import clipped, printable
+from suite.report.words import UNKNOWN
 from suite.show.screen import Screen
 
 GAP = "  "
@@ -13,11 +14,15 @@ LEAST_REMARK = 24  # characters that must be free beside a row before its remark
 
 
 class Column(NamedTuple):
-    """``rank`` 0 always stays; of the others the highest goes first when the screen is narrow."""
+    """``rank`` 0 always stays; of the others the highest goes first when the screen is narrow.
+
+    One that ``tells_apart`` stays wherever its rows differ, whatever its rank.
+    """
 
     title: str
     rank: int = 0
     right: bool = False
+    tells_apart: bool = False
 
 
 class Row(NamedTuple):
@@ -28,34 +33,77 @@ class Row(NamedTuple):
     style: str = ""
 
 
+class Fitted(NamedTuple):
+    """Cells that can be printed, the width of each column that is shown, and the columns that were left out for the screen."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    widths: dict[int, int]
+    left_out: Sequence[int]
+
+    @property
+    def titles_left_out(self) -> tuple[str, ...]:
+        """Columns whose figures are not to be seen."""
+        return tuple(self.columns[index].title for index in self.left_out if self._same(index) is None)
+
+    @property
+    def said_once(self) -> tuple[tuple[str, str], ...]:
+        """Title and cell of the columns that were left out because every row has the same."""
+        return tuple(
+            (self.columns[index].title, same) for index in self.left_out if (same := self._same(index)) not in (None, UNKNOWN)
+        )
+
+    def _same(self, index: int) -> str | None:
+        """What every row has in a column of names; ``UNKNOWN`` where no row has anything to say."""
+        seen = {row.cells[index] for row in self.rows}
+        if seen <= {"", UNKNOWN}:
+            return UNKNOWN
+        return next(iter(seen)) if self.columns[index].tells_apart and len(seen) == 1 else None
+
+    def lines(self, screen: Screen) -> Iterator[str]:
+        """Heading first."""
+        yield screen.paint(_line([column.title for column in self.columns], self.columns, self.widths), "dim")
+        for row in self.rows:
+            yield from _row(row, _cells(row, self.columns, self.widths), screen)
+
+
 def table(columns: Sequence[Column], rows: Sequence[Row], screen: Screen) -> Iterator[str]:
     """Lines of the table, heading first; a column that no row fills is left out, a long remark is clipped."""
+    return fitted(columns, rows, screen).lines(screen)
+
+
+def fitted(columns: Sequence[Column], rows: Sequence[Row], screen: Screen) -> Fitted:
+    """Choose the columns; what no row fills is left out on every screen and not missed."""
     rows = [
         Row(tuple(clipped(printable(cell)) for cell in row.cells), clipped(printable(row.remark)), row.style) for row in rows
     ]
-    kept = _fit(columns, rows, screen.width)
-    widths = {index: _width(columns, rows, index) for index in kept}
-    yield screen.paint(_line([column.title for column in columns], columns, widths), "dim")
-    for row in rows:
-        yield from _row(row, _cells(row, columns, widths), screen)
+    cells = [[row.cells[index] for row in rows] for index in range(len(columns))]
+    widths = {
+        index: max(len(column.title), *map(len, cells[index]), 0)
+        for index, column in enumerate(columns)
+        if index == 0 or any(cells[index])
+    }
+    droppable = [index for index in widths if _may_go(columns[index], cells[index])]
+    droppable.sort(key=lambda index: (_says_nothing(cells[index]), columns[index].rank))
+    left_out: list[int] = []
+    whole = dict(widths)
+    while screen.width is not None and _length(widths) > screen.width and droppable:
+        left_out.append(droppable.pop())
+        del widths[left_out[-1]]
+    for index in reversed(left_out):  # a narrow one may fit where a wide one that matters more did not
+        if screen.width is not None and _length(widths) + len(GAP) + whole[index] <= screen.width:
+            widths[index] = whole[index]
+    return Fitted(columns, rows, {index: widths[index] for index in sorted(widths)}, sorted(whole.keys() - widths.keys()))
 
 
-def _fit(columns: Sequence[Column], rows: Sequence[Row], width: int | None) -> list[int]:
-    kept = [index for index in range(len(columns)) if index == 0 or any(row.cells[index] for row in rows)]
-    while width is not None and _total(columns, rows, kept) > width:
-        droppable = [index for index in kept if columns[index].rank > 0]
-        if not droppable:
-            break
-        kept.remove(max(droppable, key=lambda index: columns[index].rank))
-    return kept
+def _may_go(column: Column, cells: Sequence[str]) -> bool:
+    if column.tells_apart:
+        return column.rank > 0 and len(set(cells)) == 1
+    return column.rank > 0 or (_says_nothing(cells) and column.right)
 
 
-def _total(columns: Sequence[Column], rows: Sequence[Row], kept: Sequence[int]) -> int:
-    return len(INDENT) + sum(_width(columns, rows, index) + len(GAP) for index in kept) - len(GAP)
-
-
-def _width(columns: Sequence[Column], rows: Sequence[Row], index: int) -> int:
-    return max(len(columns[index].title), *(len(row.cells[index]) for row in rows), 0)
+def _says_nothing(cells: Sequence[str]) -> bool:
+    return set(cells) <= {"", UNKNOWN}
 
 
 def _line(cells: Sequence[str], columns: Sequence[Column], widths: dict[int, int]) -> str:

@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from suite import cli, devices
+from suite.case import Case, Workload, items
 from suite.commands.plan import left_out_lines
+from suite.plan import COLD
+from suite.report.words import case_title
 from tests.cli.command import FAKE
+from tests.report.builders import result
 
 H200 = "hardware=nvidia-h200-sxm5-141gb"
 
@@ -148,7 +152,7 @@ def test_a_sweep_that_is_cut_off_says_after_how_long(capsys: pytest.CaptureFixtu
     assert "max_time_s" not in plan(capsys, *FAKE, "max_time_s=3600")[-1]
 
 
-def test_lines_that_differ_in_switches_or_data_only_say_in_which(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_names_each_case_as_its_result_will_be(capsys: pytest.CaptureFixture[str]) -> None:
     axes = (
         "jobs.gemm.fp8_fast_accum=[true,false]",
         "jobs.gemm.distributions=[normal,zeros]",
@@ -158,16 +162,17 @@ def test_lines_that_differ_in_switches_or_data_only_say_in_which(capsys: pytest.
     cases = [line.partition(" GB")[0].rpartition("  ")[0] for line in lines if line.startswith(("gemm", "calibration"))]
     assert len(set(cases)) == len(cases) > 20
     fp8 = [line for line in cases if " fp8_e4m3 " in line and line.startswith("gemm")]
-    assert all(line.count(" fp8_fast_accum=true") + line.count(" fp8_fast_accum=false") == 1 for line in fp8)
-    assert any(line.endswith(" distribution=zeros emulation=bf16x9") for line in cases)
-    assert not any(line.startswith("calibration") and "distribution" in line for line in cases)
-    assert not any("reduced_precision_reduction" in line for line in cases)  # the same in all of them
+    assert all(line.count(" fp8_fast_accum=True") + line.count(" fp8_fast_accum=False") == 1 for line in fp8)
+    assert any(" layout=nt zeros data emulation=bf16x9 " in line for line in cases)
+    row = result(switches={"emulation": "bf16x9", "tf32": False}, format="fp32", params={"m": 8, "n": 8, "k": 8})
+    planned = Case(Workload("gemm", "fp32", items(row.params)), row.implementation, "cuda", COLD, items(row.switches))
+    assert planned.title == case_title(row)
+    assert planned.title == "gemm 8x8x8 emulation=bf16x9 tf32=False fp32 library cold/sustained/device"
 
 
-def test_a_plan_in_which_nothing_varies_names_no_choices(capsys: pytest.CaptureFixture[str]) -> None:
-    titles = [line for line in plan(capsys, H200, "jobs.gemm.formats=[bf16,fp8_e4m3]") if line.startswith("gemm ")]
-    assert titles
-    assert not any("=" in line.replace("layout=nt", "") for line in titles)
+def test_a_plan_says_what_becomes_of_that_which_the_device_does_not_offer(capsys: pytest.CaptureFixture[str]) -> None:
+    said = "what the device turns out not to offer is skipped at once, and its seconds, which count here, are not spent"
+    assert said in plan(capsys, H200)
 
 
 def test_where_nothing_that_was_asked_for_is_left_the_plan_says_so_and_the_run_refuses(

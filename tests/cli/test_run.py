@@ -95,6 +95,19 @@ def test_one_case_is_shown_with_its_samples(measured: Path) -> None:
     assert detail["environment"]["python"]["python"]["status"] == "measured"
 
 
+def test_a_case_is_named_by_the_number_that_the_run_printed(measured: Path) -> None:
+    printed = next(line for line in (measured / "said").read_text().splitlines() if line.startswith(f"[7/{TWO_CASES}]"))
+    title = printed.removeprefix(f"[7/{TWO_CASES}] ").partition(": ")[0]
+    assert roofbench(measured, "show", "latest", "7").out.splitlines()[0] == title
+    (keyed,) = [line for line in roofbench(measured, "show", "--keys").out.splitlines() if line.startswith("7  ")]
+    assert title in keyed
+    missing = roofbench(measured, "show", "latest", "27")
+    assert missing.status != 0
+    assert "has no case number 27: it has 7, from 1 on" in missing.err
+    brief = roofbench(measured, "show", "latest", keyed.split()[1][:3].replace("0", "a") + "z")
+    assert "is too short for a key, of which at least 6 characters are needed" in brief.err
+
+
 def test_runs_are_listed(measured: Path) -> None:
     said = roofbench(measured, "show", "--runs")
     assert "complete" in said.out

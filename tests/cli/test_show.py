@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suite.commands.show import DETAIL
-from suite.rows import Fractions, ResultRow
+from suite.commands.show import DETAIL, about_passes
+from suite.report.words import relative_error
+from suite.rows import Fractions, Pause, ResultRow
 from suite.show.chart import histogram
 from suite.show.results import case_hint, case_label, case_labels, counts_line, header_lines, remark, run_lines, span
 from suite.show.screen import Screen, screen_of
@@ -69,9 +70,9 @@ def test_the_error_of_quantisation_is_a_column_where_a_run_has_it_and_goes_befor
     assert line_with("quantisation", shown(PLAIN, scalings()[:1])).endswith("empirical  quantisation")
     assert line_with("4096x4096x4096", shown(PLAIN, scalings()[:1])).endswith("3.7e-02")
     assert not [line for line in shown(PLAIN) if "quantisation" in line]
-    narrow = shown(Screen(80), scalings()[:1])
-    assert not [line for line in narrow if "quantisation" in line]
-    assert line_with("p50", narrow)
+    narrow = shown(Screen(60), scalings()[:1])
+    assert "quantisation" not in line_with("p50  ", narrow)
+    assert "quantisation" in " ".join(narrow[narrow.index(line_with("not shown for want of width: ", narrow)) :])
 
 
 def test_devices_stand_apart_where_there_are_several() -> None:
@@ -90,10 +91,78 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert line_with("8192x8192x8192", [line for line in body if "cold" in line])
 
 
-def test_a_narrow_terminal_keeps_what_matters_most() -> None:
-    assert line_with("p50", shown(Screen(75), rows()[:1])).split()[:3] == ["case", "regime", "bound"]
-    least = line_with("p50", shown(Screen(20), rows()[:1])).split()
-    assert least == ["case", "regime", "p50", "of", "spec"]
+def test_a_narrow_terminal_keeps_what_matters_most_and_says_once_what_every_row_has() -> None:
+    lines = shown(Screen(75), rows()[:1])
+    assert line_with("p50  ", lines).split()[:4] == ["#", "case", "bound", "p50"]
+    assert "gemm bf16, by library, regime cold/sustained/device" in lines
+    assert line_with(" p50", [line for line in shown(Screen(20), rows()[:1]) if "#" in line]).split() == ["#", "case", "p50"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_what_tells_two_rows_apart_is_shown_however_narrow(width: int) -> None:
+    pair = [result(), result(implementation="compiled"), result(regime="warm/sustained/device")]
+    lines = [line for line in shown(Screen(width), pair) if "4096x4096x4096" in line]
+    assert [("compiled" in line, "warm/sustained/device" in line) for line in lines] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
+
+
+def test_a_column_that_is_not_known_in_any_row_goes_before_one_with_figures() -> None:
+    unknown = [replace(row, fractions=Fractions(None, None, None, None)) for row in rows()]
+    for width in range(60, 130, 10):
+        lines = shown(Screen(width), unknown)
+        head = next(line for line in lines if "regime" in line and " p50" in line)
+        assert "of spec" not in head or "TFLOP/s" in head
+    assert "of spec" not in "".join(line for line in lines if "not shown" in line)
+
+
+def test_figures_that_are_left_out_are_named_once_with_where_they_are() -> None:
+    lines = " ".join(shown(Screen(70)))
+    assert lines.count("not shown for want of width: ") == 1
+    assert "TFLOP/s" in lines[lines.index("not shown") :]
+    assert "a wider terminal or --json has them" in lines
+    assert "not shown for want of width" not in " ".join(shown(PLAIN))
+
+
+def collectives() -> list[ResultRow]:
+    params = {"op": "all_reduce", "world_size": 2}
+    switches = {"algo": "library", "proto": "library", "transport": "host", "in_place": True}
+    none = Fractions(None, None, None, None)
+    return [
+        replace(
+            result(switches=switches, regime="warm/sustained/call"), job="collective", bound="link", bytes_s=1.5e9, flop_s=1e9,
+            params={**params, "message_bytes": size}, fractions=none,
+        )
+        for size in (8, 65536)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_collectives_show_their_bus_bandwidth_however_narrow(width: int) -> None:
+    lines = shown(Screen(width), collectives())
+    assert "busbw" in line_with("p50  ", lines)
+    assert " 1.5" in line_with("all_reduce 64 KiB 2 ranks", lines)
+
+
+def test_the_number_of_a_case_is_its_place_in_the_run_on_every_device() -> None:
+    two = [replace(result(8 * (index + 1)), device_slot=slot) for index, slot in enumerate((0, 1, 0, 1))]
+    lines = list(run_lines(run_info(), [device(), device(slot=1)], two, PLAIN))
+    assert [line.split()[0] for line in lines if "x4096x4096" in line] == ["1", "3", "2", "4"]
+
+
+def test_a_resumed_run_says_how_long_it_measured() -> None:
+    info = replace(run_info(), started_at="2026-11-30T10:00:00Z", finished_at="2026-11-30T10:13:52Z")
+    said = next(iter(header_lines(info, [], PLAIN, Pause(825.0, 824.0))))
+    assert said.endswith("7 s of measuring over 13 min 52 s: it was stopped and resumed")
+    brief = next(iter(header_lines(info, [], PLAIN, Pause(12.0, 3.0))))
+    assert brief.endswith("UTC, over 13 min 52 s")
+
+
+def test_a_share_that_one_row_has_is_n_a_in_the_others() -> None:
+    lines = shown(PLAIN, [result(), replace(result(m=16), fractions=Fractions(0.5, None, None, None))])
+    assert line_with(" 16x4096x4096", lines).count("n/a") == 2
 
 
 def test_a_remark_that_does_not_fit_stands_beneath() -> None:
@@ -199,7 +268,7 @@ def test_an_interval_wider_than_the_median_has_no_percentage_and_says_why() -> N
 
 def test_after_the_tables_it_is_said_how_to_see_one_case() -> None:
     text = " ".join(case_hint(run_info(), rows(), " --store mine.db"))
-    assert f"`roofbench show {run_info().run} CASE --store mine.db`" in text
+    assert f"`roofbench show {run_info().run} {len(rows())} --store mine.db`" in text
     assert f"`roofbench show {run_info().run} --keys --store mine.db`" in text
     assert list(case_hint(run_info(), [], "")) == []
 
@@ -224,7 +293,21 @@ TIMES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=300)
 def test_a_histogram_counts_every_sample_once(times: list[float], width: int, blocks: bool) -> None:
     lines = list(histogram(times, "{:.3g}".format, width, 12, blocks))
     assert sum(int(line.split()[-1]) for line in lines) == len(times)
-    assert len(lines) == (12 if max(times) > min(times) else 1)
+    bars = [line for line in lines if "|" in line]
+    assert len(bars) == (12 if max(times) > min(times) else 1)
+    assert len(lines) - len(bars) == sum(line.startswith("beyond the axis") for line in lines) <= 1
+
+
+def test_one_slow_sample_does_not_press_the_others_into_one_bar() -> None:
+    times = [1.0 + 0.001 * index for index in range(100)] + [60.0]
+    *bars, beyond = histogram(times, "{:.3g}".format, 80, 12, blocks=False)
+    assert min(int(line.split()[-1]) for line in bars) >= 8
+    assert beyond == "beyond the axis, from 60 to 60: 1"
+    assert len(list(histogram(times[:-1], "{:.3g}".format, 80, 12, blocks=False))) == 12
+
+
+def test_an_error_of_nought_has_no_digits() -> None:
+    assert (relative_error(0.0), relative_error(0.026), relative_error(None)) == ("0", "2.6e-02", "n/a")
 
 
 def test_marks_keep_out_of_columns_that_their_row_leaves_empty() -> None:
@@ -241,3 +324,12 @@ def test_a_table_of_integers_is_in_operations_and_its_width_column_names_what_it
     assert ["TOP/s" in head for head in heads] == [True, False]
     assert ["TFLOP/s" in head for head in heads] == [False, True]
     assert all("±" in head and "±95%" not in head for head in heads)
+
+
+def test_a_pass_of_a_selftest_that_is_shown_for_want_of_a_run_says_so() -> None:
+    passes = replace(run_info(), experiment="selftest")
+    for asked in (None, "latest"):
+        (said,) = about_passes(passes, asked, " --store mine.db")
+        assert "no run here but the passes of a selftest" in said
+        assert "`roofbench selftest --last --store mine.db`" in said
+    assert list(about_passes(passes, passes.run, "")) == list(about_passes(run_info(), None, "")) == []

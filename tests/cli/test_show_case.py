@@ -301,6 +301,14 @@ def test_other_work_that_could_not_be_looked_for_is_not_said_to_be_absent(
     assert row.to_json()["contended"] is contended
 
 
+def test_on_a_cpu_where_other_cases_know_of_other_work_a_case_that_does_not_was_too_short() -> None:
+    row = result(backend="cpu", contended=None)
+    lines = list(detail_lines(replace(detail(), row=row), GROUND, PLAIN))
+    assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("  contended")] == [
+        "not known: this case was too short to tell"
+    ]
+
+
 def test_sampling_without_a_break_is_one_stretch_and_no_batch() -> None:
     text = "\n".join(detail_lines(detail(samples=replace(detail().measurement.samples, boundaries=(0,))), GROUND, PLAIN))
     assert "in one stretch, by graph" in text

@@ -18,8 +18,8 @@ from suite.collectives.model.holdout import HeldOut
 from suite.collectives.names import Op
 from suite.collectives.series import Point
 from suite.collectives.study import Modelled, studies
-from suite.report.collective_words import interval, signed, size
-from suite.report.words import duration
+from suite.report.collective_words import interval, signed
+from suite.report.words import duration, message_size
 from suite.store.queries import Reader
 from tests.peers.child import Deadline, end, last_line
 from tests.peers.network_spaces import Network, why_absent
@@ -114,7 +114,7 @@ def row(name: str, point: Point, predicted_s: float | None, rate_bit_s: int) -> 
     figures = {**point._asdict(), "predicted_s": predicted_s, "off": off, "of_the_rate": share}
     figures["high_s"] = None if point.high_s == float("inf") else point.high_s
     verdict = Verdict.INFO if not judged else Verdict.PASS if all(held) else Verdict.FAIL
-    return Row(f"{name}, {point.ranks} ranks, {size(point.message_bytes)}", cells, verdict, figures)
+    return Row(f"{name}, {point.ranks} ranks, {message_size(point.message_bytes)}", cells, verdict, figures)
 
 
 def found(store: Path) -> tuple[Modelled, ...]:

@@ -81,12 +81,12 @@ def _measurement(row: ResultRow) -> Measurement:
         row.reason,
         row.execution,
         SampleSet(durations, 1, "graph", 1e-9, 40, sum(durations), min(durations)),
-        row.interval_s,
-        row.converged,
-        row.steady,
-        row.contended,
-        check,
-        check,
+        interval_s=row.interval_s,
+        converged=row.converged,
+        steady=row.steady,
+        contended=row.contended,
+        check_before=check,
+        check_after=check,
     )
 
 

@@ -1,16 +1,20 @@
 """Collectives in terminal, Markdown and HTML: curves, fits beside them, crossings; nothing modelled looks measured."""
 
 import math
+from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
+import yaml
 
+from suite.collectives.model.alpha_beta import LEAST_SIZES
 from suite.collectives.study import Study, studies
 from suite.report.collective_figure import curves_figure, worlds_figure
-from suite.report.collective_words import crossover_row, fit_row, held_out_words, signed, size
+from suite.report.collective_words import crossover_row, fit_row, held_out_words, signed
 from suite.report.document import build
 from suite.report.html import render_html
 from suite.report.markdown import render_markdown
+from suite.report.words import message_size
 from suite.rows import ResultRow
 from suite.show.collective import study_lines
 from suite.show.screen import Screen
@@ -19,6 +23,7 @@ from tests.report.builders import FakeReader, sweep
 from tests.report.pages import Page
 
 SIZES = [2**power for power in range(3, 27, 2)]
+CONFIGS = Path(__file__).parents[2] / "configs"
 EVIL = "<img src=x onerror=alert(1)>"
 
 
@@ -139,6 +144,23 @@ def test_the_terminal_has_the_same_cells(study: Study) -> None:
     assert "modelled: own ring of 32 MiB: 16 ranks" in text
 
 
+def test_a_reason_that_keeps_many_series_from_a_fit_is_said_once() -> None:
+    few = [
+        row
+        for op in ("all_reduce", "all_gather", "reduce_scatter", "broadcast")
+        for row in curve(op, "library", [2, 4], [8, 65536, 2**22], lambda ranks, size: 1e-4 + size / 1e9)
+    ]
+    lines = list(study_lines(few, Screen(80)))
+    assert [line for line in lines if line] == ["no fit of 4 series: 3 message sizes; a fit takes 4 or more"]
+    alone = [row for row in few if row.params["op"] == "broadcast"]
+    assert [line for line in study_lines(alone, Screen(80)) if "fits to broadcast" in line]
+
+
+def test_the_experiment_has_as_many_sizes_as_a_fit_takes() -> None:
+    config = yaml.safe_load((CONFIGS / "experiment" / "collectives.yaml").read_text())
+    assert len(config["jobs"]["collective"]["sizes"]) > LEAST_SIZES
+
+
 def test_runs_without_collectives_have_nothing_of_it() -> None:
     document = build(FakeReader(rows=tuple(sweep())), ["latest"])
     assert "Collectives of" not in render_html(document) + render_markdown(document)
@@ -155,7 +177,7 @@ def test_hostile_text_is_never_markup() -> None:
 
 
 def test_a_size_is_written_as_settings_write_it() -> None:
-    assert [size(each) for each in (8, 1024, 1536, 2**20, 2**33)] == ["8 B", "1 KiB", "1.5 KiB", "1 MiB", "8 GiB"]
+    assert [message_size(each) for each in (8, 1024, 1536, 2**20, 2**33)] == ["8 B", "1 KiB", "1.5 KiB", "1 MiB", "8 GiB"]
     assert (signed(-1e-9), signed(0.126)) == ("+0.0 %", "+12.6 %")
 
 

@@ -1,5 +1,7 @@
 """The best of each format: the truth of a device's table, one load a device, and nobody passed over without a word."""
 
+from dataclasses import replace
+
 import pytest
 
 from suite.report.document import build
@@ -102,7 +104,9 @@ def test_only_contended_and_unresolved_results_are_passed_over_and_that_is_said(
     assert found.best is sure
     assert found.chosen_as == "best of 2 sustained, 1 passed over: contended or not resolved"
     (alone,) = headlines([doubtful])
-    assert (alone.best, alone.chosen_as) == (doubtful, "best of 1 sustained")
+    assert (alone.best, alone.chosen_as) == (doubtful, "best of 1 sustained, contended or not resolved")
+    (several,) = headlines([doubtful, replace(doubtful, p50_s=(doubtful.p50_s or 0.0) * 2)])
+    assert several.chosen_as == "best of 2 sustained, every one of them contended or not resolved"
     document = build(FakeReader((doubtful, sure)), ["latest"])
     page = Page(render_html(document))
     (cards,) = page.find("ul", **{"class": "cards"})
@@ -125,7 +129,9 @@ def test_cards_name_the_case_its_regime_and_its_marks():
     for said in (page.text(cards), line):
         for word in ("gemm 8192x8192x8192 fp8_fast_accum=True", "cold/sustained/device", "throttled: sw_power_cap 100%"):
             assert word in said
-    assert "Only contended results" in page.text(page.find("p", **{"class": "small"})[0])
+    assert "where a format has nothing else, the card shows the best of them and says so" in page.text(
+        page.find("p", **{"class": "small"})[0]
+    )
 
 
 def test_what_passed_a_peak_that_is_only_derived_is_the_best_though_its_share_is_not_told():

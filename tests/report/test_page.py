@@ -43,8 +43,14 @@ def address(rows, tmp_path_factory):
     return file.as_uri()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (WIDE, "light"),
+        (NARROW, "dark"),
+        *(pytest.param(*each, marks=pytest.mark.thorough) for each in ((WIDE, "dark"), (NARROW, "light"))),
+    ],
+)
 def test_it_opens_offline_with_every_point_and_no_complaint(browser, address, rows, width, scheme):
     with looking(browser, width=width, scheme=scheme, offline=True) as (page, complaints):
         page.goto(address)
@@ -143,7 +149,11 @@ def test_a_case_opens_by_keyboard_into_its_figure_and_closes_again(browser, addr
         assert plot.bounding_box()["width"] <= width
         assert page.evaluate("document.querySelector('.case-plot')._fullLayout.paper_bgcolor") == BACKGROUNDS[scheme]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator(".floors caption").inner_text().startswith(("compute bound", "memory bound"))
+        caption = page.locator(".floors caption")
+        assert caption.inner_text().startswith(("compute bound", "memory bound"))
+        caption.evaluate("caption => { caption.textContent = 'a verdict '.repeat(14) }")
+        assert width < WIDE or caption.bounding_box()["height"] < 40  # one line, however narrow the table under it
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.keyboard.press("Enter")
         assert page.locator(".case-detail").count() == 0
         assert button.get_attribute("aria-expanded") == "false"

@@ -37,7 +37,7 @@ def test_a_table_and_its_heading_show_hostile_text_harmless_and_short() -> None:
     row = failed("crashed", HOSTILE + "y" * 5000, implementation=HOSTILE)
     info, known = run_info(note=HOSTILE + "z" * 5000, experiment=HOSTILE), device()
     chip = replace(known, info=replace(known.info, name=HOSTILE + "n" * 5000))
-    lines = [*header_lines(info, [chip], Screen()), *result_table([row], Screen())]
+    lines = [*header_lines(info, [chip], Screen()), *result_table([(1, row)], Screen()).lines(Screen())]
     assert all(line.isprintable() for line in lines)
     assert max(map(len, lines)) < 5 * REASON_LENGTH
     assert "\\x1b[2J" in "".join(lines)
