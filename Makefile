@@ -16,6 +16,10 @@ bench: $(VENV)/.bench
 	$(BIN)/roofbench run experiment=quick store.url=$(STORE) wait_s=$(WAIT_S) || test $$? -eq 3
 	$(BIN)/roofbench report latest --store $(STORE) --output $(REPORT) --force
 
+# Products in tests are so small that threads would wait for each other longer than they compute; numpy may be loaded by a
+# plugin, before tests/conftest.py can say so.
+test thorough: export OPENBLAS_NUM_THREADS ?= 1
+
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(TESTS)
 

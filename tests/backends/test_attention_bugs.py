@@ -20,7 +20,7 @@ WAYS = [
 IDS = ["-".join(way) for way in WAYS]
 MASKLESS = ("wrong scale of the scores", "dropped tail of keys")
 LONG = 2048
-SOUND_SEEDS = 50
+SOUND_SEEDS = [20, pytest.param(50, marks=pytest.mark.thorough)]
 
 
 def prepared(case: Case, sets: int = 1) -> AttentionKernel:
@@ -54,7 +54,13 @@ def test_a_window_that_is_off_by_one_is_caught(bug: Bug, direction: str) -> None
     assert found(bug, attention_case("naive", "bf16", "2x64", 1, 160, "sliding_window", direction, window=32))
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+# What matters less the more keys there are; the other bugs are as large as the result, or are counted.
+SMALL = ("mask off by one", "mask one short", "wrong scale of the scores", "dropped tail of keys")
+
+
+@pytest.mark.parametrize(
+    "bug", [pytest.param(bug, id=bug.name, marks=() if bug.name in SMALL else pytest.mark.thorough) for bug in BUGS]
+)
 def test_each_bug_is_caught_in_a_long_sequence(bug: Bug) -> None:
     """Where a query sees thousands of keys one more or less of them matters least: the first queries then show it."""
     assert found(bug, attention_case("library_flash", "bf16", "2x64", 1, LONG, "causal"))
@@ -62,12 +68,13 @@ def test_each_bug_is_caught_in_a_long_sequence(bug: Bug) -> None:
 
 @pytest.mark.parametrize("mask", ["full", "causal", "sliding_window"])
 @pytest.mark.parametrize(("format_name", "direction", "implementation"), WAYS, ids=IDS)
-def test_sound_kernels_never_fail(format_name: str, direction: str, implementation: str, mask: str) -> None:
+@pytest.mark.parametrize("seeds", SOUND_SEEDS)
+def test_sound_kernels_never_fail(format_name: str, direction: str, implementation: str, mask: str, seeds: int) -> None:
     case = attention_case(implementation, format_name, "4/2x64", 1, 128, mask, direction)
     if jobs.reason(case, any_cpu()) is not None:
         pytest.skip("refused, with its reason")
     kernel = prepared(case)
-    failed = [result.reason for seed in range(SOUND_SEEDS) if not (result := fresh_verdict(kernel, case, seed)).passed]
+    failed = [result.reason for seed in range(seeds) if not (result := fresh_verdict(kernel, case, seed)).passed]
     assert failed == []
 
 

@@ -26,7 +26,9 @@ def test_implementations_take_turns_in_one_cohort_and_those_that_are_not_here_sa
         implementations=WAYS,
     )
     config = RunConfig(
-        jobs={"attention": settings}, backends={"cpu": BackendSettings("cpu", "backends.cpu:CpuBackend", {})}, measure=measure
+        jobs={"attention": settings},
+        backends={"cpu": BackendSettings("cpu", "backends.cpu:CpuBackend", {"threads": 1})},
+        measure=measure,
     )
     resolved = resolve(config)
     config, slots = resolved.config, resolved.slots

@@ -64,7 +64,7 @@ def test_a_tile_is_a_part_of_the_whole(rows: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(("name", "scaling"), STORED)
-@pytest.mark.parametrize("page_size", [1, 7, 16, 64])
+@pytest.mark.parametrize("page_size", [1, 7, pytest.param(16, marks=pytest.mark.thorough), 64])
 @pytest.mark.parametrize(
     "more",
     [

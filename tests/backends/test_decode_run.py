@@ -13,6 +13,7 @@ from suite.settings import BackendSettings, RunConfig
 from suite.store.queries import Reader
 from suite.store.writer import Store
 from suite.sweep import Sweep, sweep
+from tests.backends.small_cache import TARGET
 from tests.cli.command import roofbench
 from tests.processes.bench import quick
 
@@ -21,6 +22,8 @@ SMALL = (
     "job=decode",
     "experiment=null",
     "backend=cpu",
+    f"backends.cpu.target={TARGET}",
+    "+backends.cpu.options.threads=1",
     "measure=fast",
     "measure.regimes=[warm/sustained/device]",
     "measure.max_time_s=0.1",
@@ -40,7 +43,9 @@ def test_implementations_take_turns_in_one_cohort_and_those_that_are_not_here_sa
         formats=["bf16", "int8"], heads=["4/2x32"], batches=[3], kv_lens=[100], scaling="token", implementations=WAYS
     )
     config = RunConfig(
-        jobs={"decode": settings}, backends={"cpu": BackendSettings("cpu", "backends.cpu:CpuBackend", {})}, measure=measure
+        jobs={"decode": settings},
+        backends={"cpu": BackendSettings("cpu", "backends.cpu:CpuBackend", {"threads": 1})},
+        measure=measure,
     )
     resolved = resolve(config)
     planned = plan(resolved.config, resolved.slots, {0})

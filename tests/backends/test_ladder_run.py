@@ -37,7 +37,7 @@ def run(path: Path, target: str, options: dict[str, Any], **settings: Any) -> li
 
 
 def test_every_format_is_measured_verified_and_stored_with_its_error(tmp_path: Path) -> None:
-    found = run(tmp_path, "backends.cpu:CpuBackend", {}, formats=["bf16", *QUANTISED], **EVERYTHING)
+    found = run(tmp_path, "backends.cpu:CpuBackend", {"threads": 1}, formats=["bf16", *QUANTISED], **EVERYTHING)
     assert len(found) == 22
     assert {(row.outcome, row.reason) for row, _ in found} == {("ok", "")}
     told = {row.case_key: described.get("quantisation_error") for row, described in found}
@@ -48,7 +48,9 @@ def test_every_format_is_measured_verified_and_stored_with_its_error(tmp_path: P
 
 def test_what_is_converted_is_judged_by_the_unit_that_multiplies(tmp_path: Path) -> None:
     """By bf16's, or by fp32's on a CPU without bf16."""
-    found = run(tmp_path, "backends.cpu:CpuBackend", {}, formats=["mxfp4", "fp8_e4m3", "w4a16", "int8"], scaling=["row"])
+    found = run(
+        tmp_path, "backends.cpu:CpuBackend", {"threads": 1}, formats=["mxfp4", "fp8_e4m3", "w4a16", "int8"], scaling=["row"]
+    )
     wide = "fp32" if "bf16" in cpu_target(cpuinfo.processors().isa).emulated else "bf16"
     stored = {row.format: (row.pipe, row.execution, row.compulsory_bytes) for row, _ in found}
     assert {name: pipe for name, (pipe, *_) in stored.items()} == {
@@ -77,7 +79,7 @@ def test_what_is_converted_is_judged_by_the_unit_that_multiplies(tmp_path: Path)
     ],
 )
 def test_a_worker_finds_misread_operands(tmp_path: Path, way: str, settings: dict[str, Any], outcomes: set[str]) -> None:
-    found = run(tmp_path, "tests.backends.misreading:MisreadingCpu", {"way": way}, **settings)
+    found = run(tmp_path, "tests.backends.misreading:MisreadingCpu", {"way": way, "threads": 1}, **settings)
     assert len(found) == len(settings["formats"])
     assert {row.outcome for row, _ in found} == outcomes
     assert all(row.evidence == "simulated" for row, _ in found)

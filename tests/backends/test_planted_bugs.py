@@ -18,8 +18,14 @@ def test_each_bug_is_caught(bug: Bug, format_name: str, layout: str) -> None:
     assert not verdicts[-1].passed
 
 
+# What a tolerance could grow past; the other bugs are as large as the result, or are counted.
+SMALL = ("wrong scale", "truncated K")
+
+
 @pytest.mark.parametrize("format_name", CPU_FORMATS)
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize(
+    "bug", [pytest.param(bug, id=bug.name, marks=() if bug.name in SMALL else pytest.mark.thorough) for bug in BUGS]
+)
 def test_each_bug_is_caught_at_a_large_k(bug: Bug, format_name: str) -> None:
     """Tolerances grow with K; they must not grow past the bugs."""
     case = gemm_case(format_name, 96, 80, 16384)

@@ -92,9 +92,11 @@ def serve(descriptor: int) -> None:
     """Fork for each request: its process id is sent at once, its exit status when it has ended."""
     for module in MODULES:
         __import__(module)
+    from suite.config import compose
     from suite.hardware.catalogue import all_specs
 
     all_specs()
+    compose([])  # the parsers' tables are made by the first
     with socket.socket(fileno=descriptor) as requests:
         while True:
             request, descriptors, _, _ = socket.recv_fds(requests, REQUEST_BYTES, 2)

@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tests.config.test_limits import CPU
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text()
-H200 = "hardware=nvidia-h200-sxm5-141gb"
+H200 = "nvidia-h200-sxm5-141gb"
 # Words that stand for something of the reader's, and settings that are named and not set.
 PLACEHOLDERS = {"RUN": "latest", "CASE": "3f2a", "DIR": "mine", "PATH": "some.db", "key=value": None}
 
@@ -125,7 +126,7 @@ def measures_something(overrides: list[str], folder: Path | None) -> None:
     cases = plan(config, [CPU], ())
     assert nothing_left(config, [CPU], cases) == ""
     if not any(parse(each).key_or_group in ("backend", "hardware") for each in overrides):
-        planned = make(compose([*overrides, H200], folder))
+        planned = make(replace(config, hardware=H200))
         assert nothing_left(planned.config, planned.slots, planned.cases) == ""
         assert planned.unchecked == ""
 

@@ -16,8 +16,6 @@ from suite.rows import ResultRow
 from tests.processes.bench import alive, gone_within
 from tests.processes.driver import Program, reader
 
-KILLS = 20
-
 
 @pytest.fixture
 def programs() -> Iterator[list[Program]]:
@@ -45,7 +43,8 @@ def rows_of(store: Path) -> list[ResultRow]:
         return read.results()
 
 
-def test_twenty_kills_at_random_moments_lose_nothing_and_double_nothing(tmp_path: Path, programs: list[Program]) -> None:
+@pytest.mark.parametrize("kills", [8, pytest.param(20, marks=pytest.mark.thorough)])
+def test_kills_at_random_moments_lose_nothing_and_double_nothing(tmp_path: Path, programs: list[Program], kills: int) -> None:
     store = tmp_path / "store.db"
     spec = {"shapes": [f"{m}x8x8" for m in range(1, 101)], "options": {"sleep_s": 0.03}}
     first = Program(store, **spec)
@@ -54,7 +53,7 @@ def test_twenty_kills_at_random_moments_lose_nothing_and_double_nothing(tmp_path
     draw = random.Random(20261129)
     finished: dict[str, int] = {}
     orphans = 0
-    for _ in range(KILLS):
+    for _ in range(kills):
         program = programs[-1]
         time.sleep(draw.uniform(0.0, 0.8))  # while it loads, starts its worker, measures or commits
         workers = of_run(program.pid)

@@ -10,6 +10,7 @@ import pytest
 
 from suite import probe as module
 from suite.probe import ProbeResult, forget, probe
+from tests.fake.backend import FakeBackend
 from tests.processes.bench import TARGET, gone_within
 
 
@@ -33,6 +34,19 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The same without the child, for what becomes of an answer."""
+    calls: list[str] = []
+
+    def answer(target: str, options: Mapping[str, Any], time_limit_s: float) -> ProbeResult:
+        calls.append(target)
+        return ProbeResult(tuple(FakeBackend(options).devices()))
+
+    monkeypatch.setattr(module, "_ask", answer)
+    return calls
+
+
+@pytest.fixture
 def machine(tmp_path: Path) -> Path:
     """The files of a machine that answers depend on."""
     root = tmp_path / "machine"
@@ -51,15 +65,15 @@ def kept(tmp_path: Path) -> list[Path]:
     return list((tmp_path / "cache/roofbench/probe").glob("*"))
 
 
-def test_an_answer_that_proved_wrong_is_forgotten_and_no_other(asked: list[str], tmp_path: Path) -> None:
+def test_an_answer_that_proved_wrong_is_forgotten_and_no_other(answered: list[str], tmp_path: Path) -> None:
     for options in ({"devices": 1}, {"devices": 2}):
         probe(TARGET, options)
     forget(TARGET, {"devices": 1})
     assert len(kept(tmp_path)) == 1
     probe(TARGET, {"devices": 2})
-    assert len(asked) == 2
+    assert len(answered) == 2
     assert [device.index for device in probe(TARGET, {"devices": 1}).devices] == [0]
-    assert len(asked) == 3
+    assert len(answered) == 3
     forget(TARGET, {"never": "asked"})
 
 
@@ -89,15 +103,15 @@ def test_no_devices_is_an_answer_and_is_kept(asked: list[str]) -> None:
         ("dev/null", "", False),
     ],
 )
-def test_a_change_of_the_machine_asks_again(asked: list[str], machine: Path, name: str, text: str, again: bool) -> None:
+def test_a_change_of_the_machine_asks_again(answered: list[str], machine: Path, name: str, text: str, again: bool) -> None:
     probe(TARGET, root=machine)
     (machine / name).parent.mkdir(parents=True, exist_ok=True)
     (machine / name).write_text(text)
     probe(TARGET, root=machine)
-    assert len(asked) == (2 if again else 1)
+    assert len(answered) == (2 if again else 1)
 
 
-def test_options_visibility_and_versions_ask_again(asked: list[str], machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_visibility_and_versions_ask_again(answered: list[str], machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     probe(TARGET, root=machine)
     probe(TARGET, {"devices": 2}, root=machine)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
@@ -105,17 +119,17 @@ def test_options_visibility_and_versions_ask_again(asked: list[str], machine: Pa
     monkeypatch.setattr("importlib.metadata.version", lambda name: "99")
     probe(TARGET, root=machine)
     probe(TARGET, root=machine)
-    assert len(asked) == 4
+    assert len(answered) == 4
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"devices": [{}], "error": ""}', '{"devices": 3}', "\x00"])
-def test_a_damaged_cache_is_ignored_and_replaced(asked: list[str], tmp_path: Path, content: str) -> None:
+def test_a_damaged_cache_is_ignored_and_replaced(answered: list[str], tmp_path: Path, content: str) -> None:
     first = probe(TARGET)
     (path,) = kept(tmp_path)
     path.write_text(content)
     assert probe(TARGET) == first
     assert probe(TARGET) == first
-    assert len(asked) == 2
+    assert len(answered) == 2
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

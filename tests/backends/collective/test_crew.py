@@ -18,7 +18,7 @@ from backends.torch.collective.port import Crews
 from backends.torch.target import cpu_target, cuda_target
 from suite.case import Case, Regime, Workload, items
 from suite.collectives.names import Algo, Op
-from tests.backends.collective.helpers import crew_of, prepared, task, world
+from tests.backends.collective.helpers import prepared, task, world
 from tests.processes.bench import gone_within
 
 CALL = Regime("warm", "sustained", "call")
@@ -42,7 +42,7 @@ def test_one_world_has_its_ranks_until_another_is_asked_for(crews: Crews) -> Non
     first = crews.of(world(2))
     assert crews.of(world(2)) is first
     pids = first.pids
-    assert crews.of(world(3)).pids != pids
+    assert crews.of(world(1)).pids != pids
     assert all(gone_within(pid, PATIENCE_S) for pid in pids)
     assert not first.alive
 
@@ -57,7 +57,7 @@ def test_ranks_that_were_given_up_are_started_anew(crews: Crews) -> None:
     prepared(again, task(Op.ALL_REDUCE, 2, 1000)).close()
 
 
-def test_a_group_is_shared_while_it_is_used_and_destroyed_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_is_shared_while_it_is_used_and_destroyed_for_the_next(pair: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Order] = []
     asks = Crew.ask
 
@@ -65,28 +65,26 @@ def test_a_group_is_shared_while_it_is_used_and_destroyed_for_the_next(monkeypat
         told.append(order)
         return asks(self, order)
 
+    kernel = prepared(pair, task(Op.ALL_REDUCE, 2, 1000))
+    group = pair.group("gloo", ())
     monkeypatch.setattr(Crew, "ask", spied)
-    with crew_of(2) as crew:
-        kernel = prepared(crew, task(Op.ALL_REDUCE, 2, 1000))
-        group = crew.group("gloo", ())
-        crew.group("gloo", (("NCCL_ALGO", "Ring"),))
-        assert not [each for each in told if isinstance(each, CloseGroup)]
-        kernel.close()
-        crew.group("gloo", (("NCCL_ALGO", "Tree"),))
-        closed = [each.group for each in told if isinstance(each, CloseGroup)]
+    pair.group("gloo", (("NCCL_ALGO", "Ring"),))
+    assert not [each for each in told if isinstance(each, CloseGroup)]
+    kernel.close()
+    pair.group("gloo", (("NCCL_ALGO", "Tree"),))
+    closed = [each.group for each in told if isinstance(each, CloseGroup)]
     assert group.number in closed
     assert len(closed) == 2
 
 
-def test_a_kernel_that_cannot_be_made_leaves_no_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_cannot_be_made_leaves_no_buffers(pair: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Order] = []
-    with crew_of(2) as crew:
-        asks = crew.ask
-        monkeypatch.setattr(crew, "ask", lambda order: (told.append(order), asks(order))[1])
-        monkeypatch.setattr("backends.torch.collective.kernel.own.expected", lambda *_: (1, 1, 1))
-        with pytest.raises(Classified):
-            prepared(crew, task(Op.ALL_REDUCE, 2, 1000, own=Algo.RING))
-        assert crew.group("gloo", ()).users == 0
+    asks = pair.ask
+    monkeypatch.setattr(pair, "ask", lambda order: (told.append(order), asks(order))[1])
+    monkeypatch.setattr("backends.torch.collective.kernel.own.expected", lambda *_: (1, 1, 1))
+    with pytest.raises(Classified):
+        prepared(pair, task(Op.ALL_REDUCE, 2, 1000, own=Algo.RING))
+    assert pair.group("gloo", ()).users == 0
     assert any(isinstance(each, Discard) for each in told)
 
 

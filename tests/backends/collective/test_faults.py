@@ -1,5 +1,6 @@
 """A rank that is killed, hangs, raises or computes wrong ends its own case, within the limit, and no other of the sweep."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
@@ -19,15 +20,9 @@ TARGET = "tests.backends.collective.planted:PlantedRanks"
 LIMIT_S = 4.0
 LONGER_S = 90.0  # what the phases before take, on a machine that does other things
 STEP = 8000
-FAULTS = (
-    ("kill", "Launch"),
-    ("kill", "Sample"),
-    ("leave", "Sample"),
-    ("hang", "Sample"),
-    ("hang", "Observe"),
-    ("raise", "Launch"),
-    ("wrong", ""),
-)
+Fault = tuple[str, str]  # what, and at which order
+FAULTS: tuple[Fault, ...] = (("kill", "Sample"), ("leave", "Sample"), ("hang", "Sample"), ("raise", "Launch"), ("wrong", ""))
+ELSEWHERE: tuple[Fault, ...] = (("kill", "Launch"), ("hang", "Observe"))  # the same of another order
 
 
 class Ended(NamedTuple):
@@ -37,10 +32,19 @@ class Ended(NamedTuple):
 
 @pytest.fixture(scope="module")
 def ended() -> dict[int, Ended]:
+    return sweep(FAULTS)
+
+
+@pytest.fixture(scope="module")
+def ended_elsewhere() -> dict[int, Ended]:
+    return sweep(ELSEWHERE)
+
+
+def sweep(faults: Sequence[Fault]) -> dict[int, Ended]:
     """A sweep over two ranks in which every other message has a fault, by message bytes."""
-    sizes = [str(size) for number in range(1, len(FAULTS) + 1) for size in (number * STEP, number * STEP + STEP // 2)]
+    sizes = [str(size) for number in range(1, len(faults) + 1) for size in (number * STEP, number * STEP + STEP // 2)]
     plant = [
-        {"fault": fault, "rank": 1, "bytes": number * STEP, "at": at} for number, (fault, at) in enumerate(FAULTS, start=1)
+        {"fault": fault, "rank": 1, "bytes": number * STEP, "at": at} for number, (fault, at) in enumerate(faults, start=1)
     ]
     job = CollectiveSettings(ops=["all_reduce"], sizes=sizes, world_sizes=[2], algos=["ring"], implementations=["own"])
     measure = quick(1, start_s=LONGER_S, compile_s=LONGER_S, verify_s=LIMIT_S, measure_s=LIMIT_S)
@@ -61,14 +65,20 @@ def of(ended: dict[int, Ended], fault: str, at: str) -> Ended:
     return ended[(FAULTS.index((fault, at)) + 1) * STEP]
 
 
+def sound(ended: dict[int, Ended]) -> list[Outcome]:
+    return [each.measurement.outcome for size, each in ended.items() if size % STEP]
+
+
 def test_every_other_message_of_the_sweep_is_measured(ended: dict[int, Ended]) -> None:
-    sound = {size: each.measurement.outcome for size, each in ended.items() if size % STEP}
-    assert list(sound.values()) == [Outcome.OK] * len(FAULTS)
+    assert sound(ended) == [Outcome.OK] * len(FAULTS)
 
 
-@pytest.mark.parametrize("at", ["Launch", "Sample"])
-def test_a_rank_that_is_killed_is_a_crash_that_says_which(ended: dict[int, Ended], at: str) -> None:
-    found = of(ended, "kill", at).measurement
+def test_a_rank_that_is_killed_is_a_crash_that_says_which(ended: dict[int, Ended]) -> None:
+    is_killed(of(ended, "kill", "Sample"))
+
+
+def is_killed(ended: Ended) -> None:
+    found = ended.measurement
     assert (found.outcome, found.reason) == (Outcome.CRASHED, "rank 1 of 2 died with SIGKILL")
 
 
@@ -77,13 +87,23 @@ def test_a_rank_that_leaves_is_a_crash_with_its_status(ended: dict[int, Ended]) 
     assert (found.outcome, found.reason) == (Outcome.CRASHED, "rank 1 of 2 left with status 3")
 
 
-@pytest.mark.parametrize(("at", "phase"), [("Sample", "measure"), ("Observe", "verify")])
-def test_a_rank_that_hangs_is_a_timeout_of_the_phase_at_its_limit(ended: dict[int, Ended], at: str, phase: str) -> None:
-    found, taken_s = of(ended, "hang", at)
+def test_a_rank_that_hangs_is_a_timeout_of_the_phase_at_its_limit(ended: dict[int, Ended]) -> None:
+    is_a_timeout(of(ended, "hang", "Sample"), "measure")
+
+
+def is_a_timeout(ended: Ended, phase: str) -> None:
+    found, taken_s = ended
     assert found.outcome is Outcome.TIMEOUT
     assert f"measure.deadlines.{phase}_s=4" in found.reason
     assert f"killed in phase {phase}" in found.reason
     assert LIMIT_S < taken_s < LIMIT_S + LONGER_S
+
+
+@pytest.mark.thorough
+def test_a_rank_that_is_killed_or_hangs_at_another_order_ends_its_case_alike(ended_elsewhere: dict[int, Ended]) -> None:
+    is_killed(ended_elsewhere[STEP])
+    is_a_timeout(ended_elsewhere[2 * STEP], "verify")
+    assert sound(ended_elsewhere) == [Outcome.OK] * len(ELSEWHERE)
 
 
 def test_what_a_rank_raises_keeps_its_meaning(ended: dict[int, Ended]) -> None:

@@ -1,11 +1,13 @@
 """What is set for NCCL, what its log must say, and that something else than asked for is never a number."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
 
 from backends.failures import Classified
 from backends.torch.collective import forced
+from backends.torch.collective.crew import Crew
 from backends.torch.collective.kernel import CollectiveKernel
 from backends.torch.collective.sampler import SlowestRankSampler
 from suite.collectives.choice import Choice
@@ -21,8 +23,23 @@ TREE = Choice(Algo.TREE, Proto.SIMPLE)
 GRAPH = "h:1:1 [0] NCCL INFO Pattern 4, crossNic 0, nChannels 16, bw 20.0/20.0, type {}/PIX, sameChannels 1\n"
 
 
-def asked(choice: Choice, own: Algo | None = None):
-    return task(Op.ALL_REDUCE, 2, 4096, own=own, asked=choice)
+# What the log says ran, by the bytes of the message; of another the log says nothing.
+RAN = {4096: "TREE proto SIMPLE", 8192: "RING proto SIMPLE", 16384: "TREE proto LL"}
+UNSEEN_BYTES = 12_288
+
+
+@pytest.fixture(scope="module")
+def strange() -> Iterator[Crew]:
+    """Two ranks that log as NCCL does."""
+    with pytest.MonkeyPatch.context() as patch:
+        planted = [{"fault": "log", "bytes": size, "ran": ran} for size, ran in RAN.items()]
+        patch.setenv("ROOFBENCH_PLANTED", json.dumps(planted))
+        with crew_of(2, STRANGE_RANK) as crew:
+            yield crew
+
+
+def asked(choice: Choice, own: Algo | None = None, size: int = 4096):
+    return task(Op.ALL_REDUCE, 2, size, own=own, asked=choice)
 
 
 def test_a_choice_is_set_in_the_syntax_of_the_version_and_taken_away_for_the_next() -> None:
@@ -57,43 +74,42 @@ def test_ll128_is_asked_for_only_where_the_library_would_use_it(path: str, safe:
         assert refused.value.failure.outcome is Outcome.UNSUPPORTED
 
 
-def test_a_log_that_names_what_was_asked_for_is_kept_with_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, "TREE proto SIMPLE")
-    with crew_of(2, STRANGE_RANK) as crew:
-        kernel = prepared(crew, asked(TREE))
-        assert checked(kernel, 2).passed
-        told = kernel.describe()
+def test_a_log_that_names_what_was_asked_for_is_kept_with_the_result(strange: Crew) -> None:
+    kernel = prepared(strange, asked(TREE))
+    assert checked(kernel, 2).passed
+    told = kernel.describe()
+    kernel.close()
     assert told["observed"] == [{"algo": "tree", "proto": "simple", "channels": 4, "kernel": None}]
     assert (told["asked"], told["honoured"]) == ("tree/simple", True)
 
 
-@pytest.mark.parametrize("ran", ["RING proto SIMPLE", "TREE proto LL"])
-def test_what_ran_in_place_of_what_was_asked_for_is_not_honoured(monkeypatch: pytest.MonkeyPatch, ran: str) -> None:
-    plant(monkeypatch, ran)
-    with crew_of(2, STRANGE_RANK) as crew:
-        with pytest.raises(Classified) as refused:
-            prepared(crew, asked(TREE))
-        free = prepared(crew, asked(Choice()))  # left to itself the library may run what it likes
-        assert free.describe()["honoured"] is True
-    algo, _, proto = ran.lower().split()
+@pytest.mark.parametrize("size", [8192, 16384])
+def test_what_ran_in_place_of_what_was_asked_for_is_not_honoured(strange: Crew, size: int) -> None:
+    with pytest.raises(Classified) as refused:
+        prepared(strange, asked(TREE, size=size))
+    free = prepared(strange, asked(Choice(), size=size))  # left to itself the library may run what it likes
+    assert free.describe()["honoured"] is True
+    free.close()
+    algo, _, proto = RAN[size].lower().split()
     assert refused.value.failure.outcome is Outcome.NOT_HONOURED
     assert refused.value.failure.reason == f"asked for tree/simple, ran {algo}/{proto}"
 
 
-def test_a_forced_choice_that_nobody_saw_run_is_not_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, "TREE proto SIMPLE", size=8192)  # the log names the version, and nothing of this message
-    with crew_of(2, STRANGE_RANK) as crew:
-        with pytest.raises(Classified) as refused:
-            prepared(crew, asked(TREE))
-        for free in (asked(Choice()), asked(Choice(), own=Algo.TREE)):
-            assert prepared(crew, free).describe().get("honoured") is None
+def test_a_forced_choice_that_nobody_saw_run_is_not_honoured(strange: Crew) -> None:
+    """The log names the version, and nothing of this message."""
+    with pytest.raises(Classified) as refused:
+        prepared(strange, asked(TREE, size=UNSEEN_BYTES))
+    for free in (asked(Choice(), size=UNSEEN_BYTES), asked(Choice(), own=Algo.TREE, size=UNSEEN_BYTES)):
+        kernel = prepared(strange, free)
+        assert kernel.describe().get("honoured") is None
+        kernel.close()
     assert refused.value.failure.outcome is Outcome.NOT_HONOURED
-    assert refused.value.failure.reason.startswith("the log has no choice for all_reduce of 4096 bytes")
+    assert refused.value.failure.reason.startswith(f"the log has no choice for all_reduce of {UNSEEN_BYTES} bytes")
 
 
-def test_a_forced_choice_of_a_library_that_logs_nothing_is_not_honoured() -> None:
-    with crew_of(2) as crew, pytest.raises(Classified) as refused:
-        prepared(crew, asked(TREE))
+def test_a_forced_choice_of_a_library_that_logs_nothing_is_not_honoured(pair: Crew) -> None:
+    with pytest.raises(Classified) as refused:
+        prepared(pair, asked(TREE))
     assert refused.value.failure.outcome is Outcome.NOT_HONOURED
     assert refused.value.failure.reason == "gloo does not log what it chose"
 
@@ -110,22 +126,20 @@ def test_what_is_set_for_the_library_is_told_less_what_each_rank_has_for_itself(
     assert set(apart) == {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_NVLS_ENABLE", "NCCL_SOCKET_IFNAME"}
 
 
-def test_what_is_set_for_the_group_is_stored_with_the_result() -> None:
-    with crew_of(2) as crew:
-        group = crew.group("gloo", (("NCCL_ALGO", "Tree"), ("NCCL_PROTO", None)))
-        told = CollectiveKernel(crew, asked(Choice()), group, "gloo", 3).describe()
-        assert told["set"] == {"NCCL_ALGO": "Tree"}
-        assert "set" not in prepared(crew, asked(Choice())).describe()
+def test_what_is_set_for_the_group_is_stored_with_the_result(pair: Crew) -> None:
+    group = pair.group("gloo", (("NCCL_ALGO", "Tree"), ("NCCL_PROTO", None)))
+    kernel = CollectiveKernel(pair, asked(Choice()), group, "gloo", 3)
+    assert kernel.describe()["set"] == {"NCCL_ALGO": "Tree"}
+    plain = prepared(pair, asked(Choice()))
+    assert "set" not in plain.describe()
+    for each in (kernel, plain):
+        each.close()
 
 
-def test_lines_that_the_library_writes_within_the_time_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, "TREE proto SIMPLE")
-    with crew_of(2, STRANGE_RANK) as crew:
-        seen = SlowestRankSampler(prepared(crew, asked(TREE))).details["logging"]
-        other = SlowestRankSampler(prepared(crew, task(Op.ALL_REDUCE, 2, 8192))).details["logging"]
+def test_lines_that_the_library_writes_within_the_time_are_told(strange: Crew) -> None:
+    kernels = [prepared(strange, asked(TREE)), prepared(strange, task(Op.ALL_REDUCE, 2, UNSEEN_BYTES))]
+    seen, other = (SlowestRankSampler(kernel).details["logging"] for kernel in kernels)
+    for kernel in kernels:
+        kernel.close()
     assert seen == "NCCL writes a line for each launch on rank 0 within the time"
     assert other == "NCCL is told to log launches within the time; no line of one was seen"
-
-
-def plant(monkeypatch: pytest.MonkeyPatch, ran: str, size: int = 4096) -> None:
-    monkeypatch.setenv("ROOFBENCH_PLANTED", json.dumps([{"fault": "log", "bytes": size, "ran": ran}]))

@@ -14,6 +14,7 @@ from suite.store.queries import Reader
 from suite.store.writer import Store
 from suite.sweep import Sweep, sweep
 from tests.backends.decode_step.cases import SIZES
+from tests.backends.small_cache import TARGET
 from tests.cli.command import roofbench
 from tests.processes.bench import quick
 
@@ -21,6 +22,8 @@ SMALL = (
     "job=decode_step",
     "experiment=null",
     "backend=cpu",
+    f"backends.cpu.target={TARGET}",
+    "+backends.cpu.options.threads=1",
     "measure=fast",
     "measure.regimes=[warm/sustained/call]",
     "measure.max_time_s=0.1",

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.compiled import DEVICES
 from tests.backends.triton.compiled_rungs import RUNGS
 from tests.backends.triton.matrix import compile_apart, is_sound, rungs_of
@@ -31,17 +32,26 @@ ELSEWHERE = {
     f"gfx950/blocks/{FEW}": "v_mfma_f32_32x32x64_f8f6f4",
 }
 EMULATED = f"gfx942/blocks/{FEW}"
+# By default of each way to store weights one size, and one of each kind of device; other sizes take other tiles of the same.
+MORE_OF_THE_SAME = {
+    *(f"sm_90/{rung}/{FEW}" for rung in ("w4zero", "w8", "mx4full", "mx4")),
+    f"sm_90/w4zero/{SQUARE}",
+    f"sm_80/w4zero/{FEW}",
+    f"sm_89/blocks/{SQUARE}",
+    f"gfx942/mx4/{FEW}",
+    f"gfx950/w4/{SQUARE}",
+}
 REFUSED = f"sm_80/blocks/{SQUARE}"
 
 
 @pytest.fixture(scope="module")
-def became(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def became(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     cache: Path = tmp_path_factory.mktemp("compiled")
-    specs = [*ON_HOPPER, *ELSEWHERE, EMULATED, REFUSED]
+    specs = names_asked(request, [EMULATED, REFUSED])
     return compile_apart(specs, 400.0, str(cache), "tests.backends.triton.compiled_rungs")
 
 
-@pytest.mark.parametrize("spec", ON_HOPPER)
+@pytest.mark.parametrize("spec", parameters(ON_HOPPER, MORE_OF_THE_SAME.__contains__))
 def test_hopper_multiplies_in_wgmma_without_waits_or_spills(became: dict[str, dict[str, Any]], spec: str) -> None:
     found = became[spec]
     assert is_sound(spec, found), found
@@ -50,7 +60,7 @@ def test_hopper_multiplies_in_wgmma_without_waits_or_spills(became: dict[str, di
     assert (found["spilled_bytes"], found["complaints"], found["emulation"]) == (0, [], "")
 
 
-@pytest.mark.parametrize("spec", ELSEWHERE)
+@pytest.mark.parametrize("spec", parameters(ELSEWHERE, MORE_OF_THE_SAME.__contains__))
 def test_other_devices_multiply_with_their_own_instructions(became: dict[str, dict[str, Any]], spec: str) -> None:
     found = became[spec]
     assert is_sound(spec, found), found
@@ -58,7 +68,7 @@ def test_other_devices_multiply_with_their_own_instructions(became: dict[str, di
     assert not found["emulation"]
 
 
-@pytest.mark.parametrize("spec", [*ON_HOPPER, *ELSEWHERE, EMULATED])
+@pytest.mark.parametrize("spec", parameters([*ON_HOPPER, *ELSEWHERE, EMULATED], MORE_OF_THE_SAME.__contains__))
 def test_it_takes_no_more_shared_memory_than_was_reckoned_with(became: dict[str, dict[str, Any]], spec: str) -> None:
     found = became[spec]
     assert found["shared_bytes"] <= found["expected_shared_bytes"] <= DEVICES[spec.partition("/")[0]].shared_bytes

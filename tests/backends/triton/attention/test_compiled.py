@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.compiled import DEVICES
 
 # A part of the names of the matrix instructions, by spec.
@@ -35,22 +36,41 @@ NATIVE = {
     "gfx950/forward/causal/bf16/128": "v_mfma_f32_32x32x16_bf16",
     "gfx950/forward/full/fp8_e4m3/128": "f8f6f4",
 }
+# By default one of each device, and of each kernel on the device that was measured, with the widest heads.
+ALWAYS = (
+    "sm_80/keys/causal/bf16/128",
+    "sm_90/forward/causal/bf16/128",
+    "sm_90/forward/ragged/bf16/256",
+    "sm_90/forward/full/fp8_e4m3/128",
+    "sm_90/keys/full/bf16/128",
+    "sm_90/queries/causal/bf16/128",
+    "sm_90/hopper/causal/bf16/128",
+    "sm_100/forward/causal/bf16/128",
+    "gfx90a/keys/causal/bf16/128",
+    "gfx942/queries/causal/bf16/192",
+    "gfx950/forward/causal/bf16/128",
+)
 BY_COPY_ENGINE = [spec for spec in NATIVE if spec.startswith(("sm_90", "sm_100"))]
 NO_SPILLS = [spec for spec in NATIVE if spec.startswith("sm_90")]
 
 
+def is_thorough(name: str) -> bool:
+    return name not in ALWAYS
+
+
 @pytest.fixture(scope="module")
-def became(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def became(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    asked = names_asked(request)
     cache: Path = tmp_path_factory.mktemp("compiled")
-    command = [sys.executable, "-m", "tests.backends.triton.attention.compiled", *NATIVE]
+    command = [sys.executable, "-m", "tests.backends.triton.attention.compiled", *asked]
     environment = {**os.environ, "TRITON_CACHE_DIR": str(cache), "TRITON_INTERPRET": "0"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
     found = {line.pop("spec"): line for line in map(json.loads, done.stdout.splitlines())}
-    assert set(found) == set(NATIVE), done.stderr[-2000:]
+    assert set(found) == set(asked), done.stderr[-2000:]
     return found
 
 
-@pytest.mark.parametrize("spec", NATIVE)
+@pytest.mark.parametrize("spec", parameters(NATIVE, is_thorough))
 def test_it_multiplies_with_the_devices_own_instructions(became: dict[str, dict[str, Any]], spec: str) -> None:
     found = became[spec]
     assert "failed" not in found, found
@@ -58,16 +78,16 @@ def test_it_multiplies_with_the_devices_own_instructions(became: dict[str, dict[
     assert all(NATIVE[spec] in each for each in found["instructions"]), found["instructions"]
 
 
-@pytest.mark.parametrize("spec", NATIVE)
+@pytest.mark.parametrize("spec", parameters(NATIVE, is_thorough))
 def test_it_has_room_on_the_device(became: dict[str, dict[str, Any]], spec: str) -> None:
     assert became[spec]["shared_bytes"] <= DEVICES[spec.partition("/")[0]].shared_bytes
 
 
-@pytest.mark.parametrize("spec", BY_COPY_ENGINE)
+@pytest.mark.parametrize("spec", parameters(BY_COPY_ENGINE, is_thorough))
 def test_it_loads_by_the_copy_engine(became: dict[str, dict[str, Any]], spec: str) -> None:
     assert became[spec]["tensor_copies"] > 0
 
 
-@pytest.mark.parametrize("spec", NO_SPILLS)
+@pytest.mark.parametrize("spec", parameters(NO_SPILLS, is_thorough))
 def test_nothing_spills_on_the_device_that_was_measured(became: dict[str, dict[str, Any]], spec: str) -> None:
     assert became[spec]["spilled_bytes"] == 0
