@@ -72,7 +72,7 @@ def _runs(reader: "Reader", as_json: bool) -> Iterable[str]:
     runs = reader.runs()
     if as_json:
         return json_array(asdict(info) for info in runs)
-    return runs_lines(runs, screen_of(sys.stdout), reader.pauses())
+    return runs_lines(runs, screen_of(sys.stdout))
 
 
 def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
@@ -82,7 +82,7 @@ def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
     from suite.show.screen import screen_of
 
     info, rows = reader.resolve(run_id), reader.results(run_id)
-    lines = run_lines(info, reader.devices(run_id), rows, screen_of(sys.stdout), reader.pauses(info.run).get(info.run))
+    lines = run_lines(info, reader.devices(run_id), rows, screen_of(sys.stdout), reader.pause(info.run))
     sys.stdout.writelines(line + "\n" for line in [*lines, *own_folder_lines(info, store_override(reader.path))])
     return rows
 
@@ -103,7 +103,7 @@ def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     option = store_option(reader.path.resolve())
     devices = reader.devices(info.run)
     screen = screen_of(sys.stdout)
-    pause = reader.pauses(info.run).get(info.run)
+    pause = reader.pause(info.run)
     shown = (*run_lines(info, devices, rows, screen, pause), *imported_lines(reader, rows, screen))
     lines = (*shown, *distrust_lines(reader, [each.info for each in devices]))
     lines = (*about_passes(info, args.run_id, option), *lines)

@@ -3,7 +3,6 @@
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
 from suite.case import sizes_of
@@ -43,7 +42,7 @@ COLUMNS = (
 )
 COLLECTIVE, MESSAGE = "collective", ("op", "message_bytes", "world_size")
 NAME_LENGTH = 80  # of a device's name, so that its spec sheet still stands behind it
-RESUMED_S = 30.0  # without a case under way: more than a worker takes to start anew; a search measures nothing for longer
+LONG_PAUSE_S = 30.0  # more than most workers take to start anew; a search measures nothing for longer
 GRAVE = (Outcome.INCORRECT, Outcome.IMPOSSIBLE, Outcome.CRASHED, Outcome.TIMEOUT, Outcome.ERROR, Outcome.NOT_HONOURED)
 
 
@@ -104,12 +103,10 @@ def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen, pau
         yield clipped(printable(f"  device {device.slot}: {device.info.backend} {name}{partition}, {_sheet(device)}"))
 
 
-def runs_lines(runs: Sequence[RunInfo], screen: Screen, pauses: Mapping[str, Pause] = MappingProxyType({})) -> Iterator[str]:
+def runs_lines(runs: Sequence[RunInfo], screen: Screen) -> Iterator[str]:
     """One line a run, the latest first."""
     columns = (Column("run"), Column("experiment"), Column("status"), Column("cases", right=True), Column("when"))
-    cells = [
-        (run.run, run.experiment, run.status, f"{run.finished}/{run.planned}", _when(run, pauses.get(run.run))) for run in runs
-    ]
+    cells = [(run.run, run.experiment, run.status, f"{run.finished}/{run.planned}", _when(run)) for run in runs]
     if not runs:
         yield "no runs yet; start one with `roofbench run`"
         return
@@ -229,9 +226,9 @@ def _when(run: RunInfo, pause: Pause | None = None) -> str:
     if run.finished_at is None:
         return text
     took_s = (datetime.fromisoformat(run.finished_at) - started).total_seconds()
-    if pause is None or pause.longest_s < RESUMED_S or run.config.get("search") is not None:
+    if pause is None or pause.longest_s < LONG_PAUSE_S or run.config.get("search") is not None:
         return f"{text}, over {span(took_s)}"
-    return f"{text}, {span(max(0.0, took_s - pause.total_s))} of measuring over {span(took_s)}: it was stopped and resumed"
+    return f"{text}, over {span(took_s)}, {span(pause.total_s)} of it without a case under way"
 
 
 def span(seconds: float) -> str:

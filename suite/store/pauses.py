@@ -1,26 +1,20 @@
 """How long a run stood still between its cases: while it was stopped, before somebody resumed it."""
 
-from typing import Any
+from collections.abc import Iterable
+from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, func, select
-
-from suite.store.tables import Result, Run
-
-DAY_S = 86400.0
+from suite.rows import Pause
 
 
-def pauses_statement(*conditions: ColumnElement[bool]) -> Select[Any]:
-    """Select (name, total_s, longest_s) of the runs with a pause, every attempt and slot counted.
+def pause_between(spans: Iterable[tuple[datetime, datetime]]) -> Pause | None:
+    """Of cases in the order in which they began, each with when it began and ended; ``None`` where one was always under way.
 
     A pause begins when the last case under way has ended, and lasts until another starts.
     """
-    before = func.max(func.julianday(Result.finished_at)).over(
-        partition_by=Result.run_id, order_by=(Result.started_at, Result.id), rows=(None, -1)
-    )
-    gap = ((func.julianday(Result.started_at) - before) * DAY_S).label("gap_s")
-    each = select(Run.name, gap).join(Run, Run.id == Result.run_id).where(*conditions).subquery()
-    return (
-        select(each.c.name, func.sum(each.c.gap_s).label("total_s"), func.max(each.c.gap_s).label("longest_s"))
-        .where(each.c.gap_s > 0)
-        .group_by(each.c.name)
-    )
+    gaps_s: list[float] = []
+    last: datetime | None = None
+    for began, ended in spans:
+        if last is not None and began > last:
+            gaps_s.append((began - last).total_seconds())
+        last = ended if last is None else max(last, ended)
+    return Pause(sum(gaps_s), max(gaps_s)) if gaps_s else None

@@ -20,7 +20,7 @@ from suite.store.damage import Damaged, converting
 from suite.store.detail import find_measurement, find_result, load_kept
 from suite.store.files import locate, refuse_irregular
 from suite.store.listing import fetch, is_latest, rows_statement, to_row
-from suite.store.pauses import pauses_statement
+from suite.store.pauses import pause_between
 from suite.store.roofs import RoofKey, Roofs, best_bandwidth, best_rates, calibrated, history, latest
 from suite.store.runs import find_run, finished_counts, to_info
 
@@ -28,6 +28,7 @@ _ENVIRONMENT = tables.table_of(tables.Environment)
 _DEVICE = tables.table_of(tables.Device)
 _LOG = tables.table_of(tables.Log)
 _RUN = tables.table_of(tables.Run)
+_RESULT = tables.table_of(tables.Result)
 
 Wanted = str | Collection[str] | None
 
@@ -68,11 +69,12 @@ class Reader:
             count = finished_counts(select(_RUN.c.id).where(_RUN.c.id == row.id))
             return to_info(self.path, row, dict(_pairs(connection, count)).get(row.id, 0))
 
-    def pauses(self, run: Wanted = None) -> dict[str, Pause]:
-        """By run, the time in which no case was under way between its first and its last; runs without are not named."""
-        with self._reading("its runs") as connection:
-            found = connection.execute(pauses_statement(*self._of_runs(connection, run)))
-            return {row.name: Pause(row.total_s, row.longest_s) for row in found}
+    def pause(self, run: str | None = None) -> Pause | None:
+        """The time in which none of a run's cases was under way between its first and its last; ``None`` without such."""
+        with self._reading("when its cases ran") as connection:
+            of_run = _RESULT.c.run_id == find_run(connection, self.path, run).id
+            chosen = select(_RESULT.c.started_at, _RESULT.c.finished_at).where(of_run).order_by(_RESULT.c.started_at)
+            return pause_between((row.started_at, row.finished_at) for row in connection.execute(chosen))
 
     def results(
         self,

@@ -1,4 +1,4 @@
-"""Help and plans answer at once and load no framework: three runs each, the median counts.
+"""Help and plans answer at once and load no framework: five runs each, the median counts.
 
 What is timed is the processor's time in the child, which is what the code can answer for, at the pace of a stated machine.
 """
@@ -31,7 +31,7 @@ finally:
 
 
 def taken_s(folder: Path, *arguments: str) -> float:
-    return at_reference_pace_s(lambda: child_s([sys.executable, "-m", "suite.cli", *arguments], cwd=folder), runs=3)
+    return at_reference_pace_s(lambda: child_s([sys.executable, "-m", "suite.cli", *arguments], cwd=folder))
 
 
 def loaded(*arguments: str) -> set[str]:

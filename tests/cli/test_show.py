@@ -155,7 +155,7 @@ def test_the_number_of_a_case_is_its_place_in_the_run_on_every_device() -> None:
 def test_a_resumed_run_says_how_long_it_measured() -> None:
     info = replace(run_info(), started_at="2026-11-30T10:00:00Z", finished_at="2026-11-30T10:13:52Z")
     said = next(iter(header_lines(info, [], PLAIN, Pause(825.0, 824.0))))
-    assert said.endswith("7 s of measuring over 13 min 52 s: it was stopped and resumed")
+    assert said.endswith("over 13 min 52 s, 13 min 45 s of it without a case under way")
     brief = next(iter(header_lines(info, [], PLAIN, Pause(12.0, 3.0))))
     assert brief.endswith("UTC, over 13 min 52 s")
 

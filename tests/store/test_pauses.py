@@ -22,7 +22,7 @@ def pause_of(path: Path, *spans_s: tuple[float, float]) -> Pause | None:
             run.record(replace(material.record(material.planned(material.case(index))), **times))
     with Reader.open(str(path)) as reader:
         (info,) = reader.runs()
-        return reader.pauses(info.run).get(info.run)
+        return reader.pause(info.run)
 
 
 def test_what_lies_between_two_cases_is_a_pause_and_the_longest_is_told(tmp_path: Path) -> None:
