@@ -108,8 +108,9 @@ def test_an_experiment_that_is_a_list_is_told_what_is_expected(tmp_path: Path) -
 
 
 def test_an_alias_inside_of_its_anchor_is_not_called_a_defaults_list(tmp_path: Path) -> None:
+    file = tmp_path / "experiment" / "mine.yaml"
     assert experiment(tmp_path, "jobs:\n  gemm:\n    shapes: &a [*a]\n") == (
-        f"the configuration cannot be composed: {tmp_path / 'experiment' / 'mine.yaml'} has an alias (*NAME) inside of what its anchor (&NAME) names; "
+        f"the configuration cannot be composed: {file} has an alias (*NAME) inside of what its anchor (&NAME) names; "
         "write the value out"
     )
 
