@@ -15,7 +15,6 @@ import pytest
 from dashboard import stores
 from suite.commands.dashboard import command
 from suite.outcome import Evidence
-from suite.store import sqlite
 from suite.store.browsing import Browser
 from suite.store.check import problems
 from suite.store.scopes import Scope
@@ -142,4 +141,4 @@ def test_a_million_results_are_browsed_without_waiting(tmp_path: Path) -> None:
 
 def test_the_generated_store_is_one_that_nothing_is_wrong_with(tmp_path: Path) -> None:
     path = build(tmp_path / "s.db", 600, 2, 3)
-    assert list(problems(path, sqlite.reader_engine(path))) == []
+    assert list(problems(path)) == []

@@ -202,7 +202,7 @@ def test_no_job_and_unknown_hardware_are_refused():
     with pytest.raises(UsageError, match="no job"):
         plan(RunConfig(), [slot(H200)])
     with pytest.raises(UsageError, match="nvidia-h200"):
-        plan(config(hardware="nvidia-h200-sxm5-141g"), [slot(H200)])
+        plan(config(hardware="nvidia-h200-sxm5-142gb"), [slot(H200)])
 
 
 @pytest.mark.parametrize(

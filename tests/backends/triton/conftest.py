@@ -27,6 +27,7 @@ Plug = Callable[..., "FakeDriver"]
 @pytest.fixture
 def plug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Plug]:
     """Make a device the one that Triton and the port find; what was compiled for it is forgotten afterwards."""
+    from triton.compiler.compiler import max_shared_mem
     from triton.runtime import driver
 
     from backends.triton.gemm import kernels
@@ -34,6 +35,7 @@ def plug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Plug]:
     from tests.backends.triton.fake_driver import FakeDriver
 
     def forget() -> None:
+        max_shared_mem.cache_clear()  # of whichever device was asked for first under the same number
         for kernel in (
             kernels.gemm_by_descriptors,
             kernels.gemm_by_pointers,
