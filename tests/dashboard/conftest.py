@@ -12,6 +12,14 @@ from tests.report.stores import write_store
 OLD_UID = "beef0000"
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _no_components_of_other_packages():
+    """Streamlit's own tests look through every package there is for components, each time that they start: here are none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("streamlit.components.v2.manifest_scanner.scan_component_manifests", lambda *_: [])
+        yield
+
+
 def other_device():
     return device(info=replace(device().info, uid=OLD_UID, name="Testium T0"))
 

@@ -24,8 +24,14 @@ ANY = Target(torch.device("cpu"), "cuda", {}, {}, "sm_90")
 Plug = Callable[..., "FakeDriver"]
 
 
+@pytest.fixture(scope="session")
+def compiled_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Triton's own cache on disk, by source, target and options: a kernel that several tests launch is compiled once."""
+    return tmp_path_factory.mktemp("triton")
+
+
 @pytest.fixture
-def plug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Plug]:
+def plug(monkeypatch: pytest.MonkeyPatch, compiled_before: Path) -> Iterator[Plug]:
     """Make a device the one that Triton and the port find; what was compiled for it is forgotten afterwards."""
     from triton.compiler.compiler import max_shared_mem
     from triton.runtime import driver
@@ -53,7 +59,7 @@ def plug(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Plug]:
         monkeypatch.setattr(works, "why_not", lambda: "")
         return made
 
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(compiled_before))
     before = driver._active
     forget()
     yield plugged

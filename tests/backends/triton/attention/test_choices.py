@@ -45,7 +45,6 @@ ALWAYS = (
     *FIRST_OF_ITS_TABLE,
     "sm_90/keys/ragged-window/bf16/256/1",
     "sm_90/queries/causal/bf16/256",
-    "sm_80/keys/causal/bf16/192",
     "gfx942/queries/causal/bf16/256",
 )
 

@@ -39,14 +39,12 @@ NATIVE = {
 # By default one of each device, and of each kernel on the device that was measured, with the widest heads.
 ALWAYS = (
     "sm_80/keys/causal/bf16/128",
-    "sm_90/forward/causal/bf16/128",
     "sm_90/forward/ragged/bf16/256",
     "sm_90/forward/full/fp8_e4m3/128",
     "sm_90/keys/full/bf16/128",
     "sm_90/queries/causal/bf16/128",
     "sm_90/hopper/causal/bf16/128",
     "sm_100/forward/causal/bf16/128",
-    "gfx90a/keys/causal/bf16/128",
     "gfx942/queries/causal/bf16/192",
     "gfx950/forward/causal/bf16/128",
 )

@@ -46,12 +46,9 @@ ALWAYS = (
     "sm_80/bf16/none/8b/16",
     "sm_90/bf16/none/8b/16",
     "sm_90/bf16/none/mla/64",
-    "sm_90/bf16/none/mla-16/64",
     "sm_90/fp8_e4m3/token/8b/1",
-    "sm_90/fp8_e4m3/tensor/mla/64",
     "sm_90/int8/token/8b/16",
     "sm_100/bf16/none/mla/64",
-    "gfx90a/int8/token/8b/16",
     "gfx942/fp8_e4m3/token/8b/16",
     "gfx950/bf16/none/8b/16",
 )
