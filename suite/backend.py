@@ -46,7 +46,8 @@ class DeviceInfo:
     device's UUID (or of host and index where it has none), so that results of one chip are recognised without
     publishing its serial.  ``partition`` is set when the device is a part of an accelerator (``MIG 1g.18gb``, ``CPX``,
     ``GCD``); ``visible_units`` then counts the part's units.  ``cold_by`` is how this backend makes the cache cold:
-    ``rotation`` over input sets that together exceed it, or ``flush`` between launches.
+    ``rotation`` over input sets that together exceed it, or ``flush`` between launches.  ``places`` is at how many places in
+    memory this backend measures a case where where its buffers lie shows in its time.
     """
 
     backend: str
@@ -66,6 +67,7 @@ class DeviceInfo:
     isa: tuple[str, ...] = ()
     details: dict[str, str] = field(default_factory=dict)
     cold_by: str = "rotation"
+    places: int = 1
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -19,7 +19,7 @@ from suite.hardware.spec import DEVICE_LINK, RATES, parse_pipe
 from suite.jobs.calibration import CalibrationJob, CalibrationSettings, working_set_bytes
 from suite.jobs.job import Job
 from suite.jobs.registry import find
-from suite.measure.regimes import BRIEF_SHARE, energy_window_s, rotating_sets
+from suite.measure.regimes import BRIEF_SHARE, energy_window_s, placed_sets, rotating_sets
 from suite.measure.rounds import LEAST_SAMPLES
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot, PlannedCase
@@ -279,7 +279,10 @@ def _planned(
     info = machine.slot.info
     if sets is None:
         cold_by = info.cold_by if info else "rotation"
-        sets = rotating_sets(case.regime, asked.footprint, machine.llc_bytes, cold_by, measure.cold_margin)
+        sets = max(
+            rotating_sets(case.regime, asked.footprint, machine.llc_bytes, cold_by, measure.cold_margin),
+            placed_sets(info.places if info else 1, asked.footprint, machine.memory_bytes),
+        )
     needed = asked.footprint.total_bytes(sets, asked.emulated, case.implementation)
     verdict, reason = None, ""
     if machine.memory_bytes is not None and needed > machine.memory_bytes:

@@ -1,4 +1,4 @@
-"""Timing on the device by replaying captured graphs of launches that rotate over the input sets.
+"""Timing on the device by replaying captured graphs of launches that rotate over the input sets, or stay with one each.
 
 A ring of graphs keeps the device busy: while one runs, the next ones are queued, and a graph's events are read before it
 is queued again.  The events are nodes of the graph where torch can record them there, so that the gap between two graph
@@ -9,11 +9,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
-from backends.launches.plan import HandingOver, Launchable, LaunchPlan, estimate_launch_s, hands_over, plan_launches
+from backends.launches.plan import (
+    HandingOver,
+    Launchable,
+    LaunchPlan,
+    estimate_launch_s,
+    hands_over,
+    plan_launches,
+    plan_stays,
+)
 from backends.torch.events import EVENT_RESOLUTION_S
 from backends.torch.graph_names import kernel_names
 
@@ -21,6 +29,12 @@ from backends.torch.graph_names import kernel_names
 RING = 4
 # A node costs host time to capture and device memory to hold.
 NODES_AT_MOST = 2048
+
+
+class Warm(NamedTuple):
+    """Launches are to find what the one before left in the cache; ``kept`` says whether it can keep anything of a set."""
+
+    kept: bool
 
 
 class Clock(Protocol):
@@ -40,7 +54,8 @@ class Recording:
 
     ``inside`` says whether the events are nodes of the graph; ``pool`` is memory to share with other graphs that live.  Results
     that are handed over are so behind the last event.  ``clock`` is read before the first event and behind the last, where both
-    are nodes.
+    are nodes.  ``warmed`` launches the first set once before that, where the events are nodes: what the graph before this one
+    left in the cache is of another set.
     """
 
     def __init__(
@@ -51,6 +66,7 @@ class Recording:
         inside: bool,
         pool: Any | None = None,
         clock: "Clock | None" = None,
+        warmed: bool = False,
     ) -> None:
         cuda = capture.cuda
         external = {"external": True} if inside else {}
@@ -61,6 +77,8 @@ class Recording:
         self._graph = cuda.CUDAGraph()
         self._clock = clock if inside else None
         with capture.into(self._graph, pool):
+            if warmed and inside:
+                kernel.enqueue(order[0])
             if self._clock is not None:
                 self._clock.enqueue(0)
             if inside:
@@ -138,7 +156,9 @@ class Capture:
 class GraphSampler:
     """Times graphs of ``launches`` launches over the first ``sets`` input sets.
 
-    ``clock`` makes what counts the device's clock over a graph; without it, or where events cannot be nodes, none is counted.
+    The launches rotate over the sets; those that are ``warm`` stay with one set in each graph, after one that is not timed
+    where the cache holds something of a set.  ``clock`` makes what counts the device's clock over a graph; without it, or where
+    events cannot be nodes, none is counted.
     Raises ``RuntimeError`` where the kernel cannot be captured.
     """
 
@@ -152,6 +172,7 @@ class GraphSampler:
         sample_s: float,
         clock: Callable[[], Clock] | None = None,
         cuda: Any = torch.cuda,
+        warm: Warm | None = None,
     ) -> None:
         self._kernel = kernel
         self._clocks_khz: list[int | None] = []
@@ -161,13 +182,17 @@ class GraphSampler:
         inside = _events_inside(kernel, capture)
         if not inside and hands_over(kernel):
             raise RuntimeError("events around a replay would time how results are handed over; this torch has none in graphs")
-        launch_s = _estimate_s(kernel, capture, inside, sets, sample_s)
-        self._plan = plan_launches(launch_s, sample_s, sets, NODES_AT_MOST)
-        self._ring = _ring(kernel, self._plan, capture, inside, clock)
+        launch_s = _estimate_s(kernel, capture, inside, 1 if warm else sets, sample_s)
+        if warm is None:
+            self._plan = plan_launches(launch_s, sample_s, sets, NODES_AT_MOST)
+        else:
+            self._plan = plan_stays(launch_s, sample_s, sets, NODES_AT_MOST * RING // max(RING, sets))
+        self._ring = _ring(kernel, self._plan, capture, inside, clock, warm)
         self._next = 0
         self.launches = self._plan.launches
         self.details: Mapping[str, Any] = {
             "sets": sets,
+            "order": "one set a graph" if warm else "rotating",
             "flush_bytes": 0,
             "graph_launches": self._plan.launches,
             "graphs": len(self._ring),
@@ -216,13 +241,19 @@ class GraphSampler:
 
 
 def _ring(
-    kernel: Launchable, plan: LaunchPlan, capture: Capture, inside: bool, clock: Callable[[], Clock] | None
+    kernel: Launchable,
+    plan: LaunchPlan,
+    capture: Capture,
+    inside: bool,
+    clock: Callable[[], Clock] | None,
+    warm: Warm | None,
 ) -> list[Recording]:
     """As many graphs as keep the device busy and let every set be used equally often."""
     length = plan.period * -(-RING // plan.period)
     pool = capture.cuda.graph_pool_handle()
+    warmed = warm is not None and warm.kept and plan.sets > 1
     return [
-        Recording(kernel, plan.order(sample), capture, inside, pool, clock() if clock and inside else None)
+        Recording(kernel, plan.order(sample), capture, inside, pool, clock() if clock and inside else None, warmed)
         for sample in range(length)
     ]
 

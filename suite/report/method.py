@@ -19,7 +19,13 @@ METHOD = (
     Topic(
         "Cache: cold or warm",
         "Cold: before each sample the last-level cache is flushed, or the inputs rotate over at least three times its size. "
-        "Warm: the inputs may still lie in the cache from the sample before. Flushing is never inside the timed region.",
+        "Warm: the inputs may still lie in the cache from the launch before. Flushing is never inside the timed region.",
+    ),
+    Topic(
+        "Place in memory",
+        "Which pages of memory a buffer has shows in the time of what reads it, by more than an interval of one place says. On a "
+        "GPU each median is therefore over sixteen sets of buffers (fewer where they would take more than 4 GiB): cold launches "
+        "rotate over them, and warm ones stay with one set in each sample.",
     ),
     Topic(
         "Load: burst or sustained",

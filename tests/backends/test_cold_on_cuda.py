@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from backends.cuda import CudaBackend
+from backends.torch import cuda_graph
 from suite.backend import DeviceInfo
 from suite.measure.regimes import UNKNOWN_LLC_BYTES
 from tests.backends.cases import COLD, WARM, gemm_case
@@ -31,7 +32,7 @@ FLUSH = object()
 def chosen(monkeypatch: pytest.MonkeyPatch, kernel: Sets, regime: Any, llc_bytes: int | None = LLC_BYTES) -> Chosen:
     """The sampler of a backend that holds a device with this cache, and builds none."""
     monkeypatch.setattr(CudaBackend, "_flush", FLUSH)
-    monkeypatch.setattr(CudaBackend, "_graph", lambda self, kernel, sets, sample_s: Chosen("graph", sets, None))
+    monkeypatch.setattr(CudaBackend, "_graph", lambda self, kernel, case, sample_s: Chosen("graph", kernel.sets, None))
     monkeypatch.setattr(CudaBackend, "_spin", lambda self, kernel, sets, flush, why: Chosen("spin", sets, flush))
     backend = CudaBackend()
     backend._device = DeviceInfo("cuda", 0, "a GPU", "u" * 16, 2**36, llc_bytes=llc_bytes)
@@ -57,5 +58,23 @@ def test_a_cache_that_is_not_told_counts_as_the_largest(monkeypatch: pytest.Monk
     assert chosen(monkeypatch, Sets(3, UNKNOWN_LLC_BYTES), COLD, None).method == "graph"
 
 
-def test_warm_is_one_set_and_no_flush(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert chosen(monkeypatch, Sets(5, 2**20), WARM) == Chosen("graph", 1, None)
+def test_warm_needs_no_flush(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen(monkeypatch, Sets(5, 2**20), WARM) == Chosen("graph", 5, None)
+
+
+@pytest.mark.parametrize(
+    ("regime", "set_bytes", "warm"),
+    [
+        (WARM, 2**20, cuda_graph.Warm(kept=True)),
+        (WARM, 3 * LLC_BYTES - 1, cuda_graph.Warm(kept=True)),
+        (WARM, 3 * LLC_BYTES, cuda_graph.Warm(kept=False)),  # nothing of it is found again: no launch ahead would bring it back
+        (COLD, 3 * LLC_BYTES, None),
+    ],
+)
+def test_warm_graphs_stay_with_one_set_each(monkeypatch: pytest.MonkeyPatch, regime: Any, set_bytes: int, warm: Any) -> None:
+    monkeypatch.setattr(cuda_graph, "GraphSampler", lambda kernel, sets, sample_s, clock, warm: (sets, warm))
+    monkeypatch.setattr(CudaBackend, "_no_clock", "no GPU")
+    backend = CudaBackend()
+    backend._device = DeviceInfo("cuda", 0, "a GPU", "u" * 16, 2**36, llc_bytes=LLC_BYTES)
+    sampler: Any = backend.sampler(Sets(5, set_bytes), gemm_case("bf16", 64, 64, 64, backend="cuda", regime=regime), 0.002)  # type: ignore[arg-type]
+    assert sampler == (5, warm)

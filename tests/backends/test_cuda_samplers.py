@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 import pytest
 
-from backends.torch.cuda_graph import RING, GraphSampler
+from backends.torch.cuda_graph import NODES_AT_MOST, RING, GraphSampler, Warm
 from backends.torch.cuda_spin import BATCH, SPIN_CYCLES, SpinSampler
 from backends.torch.graph_names import parse_names
 from suite.backend import Counting
@@ -27,6 +27,42 @@ def test_cold_launches_rotate_evenly_and_in_order() -> None:
     cuda.launched.clear()
     sampler.sample(3)
     assert cuda.launched == [0, 1, 2, 3] * (3 * sampler.launches // 4)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_warm_launches_stay_with_one_set_in_each_graph(kept: bool) -> None:
+    """One launch ahead of the timed ones brings back what the graph before displaced, and is in no sample."""
+    cuda = FakeCuda()
+    sampler = GraphSampler(FakeKernel(cuda, sets=3, seconds=1e-4), 3, sample_s=0.002, cuda=cuda, warm=Warm(kept))
+    assert sampler.launches == 20
+    cuda.launched.clear()
+    samples = sampler.sample(4)
+    each = sampler.launches + kept
+    assert cuda.launched == [0] * each + [1] * each + [2] * each + [0] * each
+    assert list(samples) == pytest.approx([sampler.launches * 1e5] * 4)
+
+
+def test_warm_launches_of_one_set_need_none_ahead() -> None:
+    cuda = FakeCuda()
+    sampler = GraphSampler(FakeKernel(cuda, sets=1, seconds=1e-4), 1, sample_s=0.002, cuda=cuda, warm=Warm(True))
+    cuda.launched.clear()
+    sampler.sample(3)
+    assert len(cuda.launched) == 3 * sampler.launches
+
+
+def test_many_sets_of_tiny_warm_launches_hold_no_more_nodes_than_few() -> None:
+    cuda = FakeCuda()
+    few, many = (
+        GraphSampler(FakeKernel(cuda, sets=sets, seconds=1e-6), sets, sample_s=0.01, cuda=cuda, warm=Warm(True))
+        for sets in (1, 16)
+    )
+    assert many.launches * 16 == few.launches * RING == NODES_AT_MOST * RING
+
+
+def test_events_around_a_replay_time_no_launch_ahead() -> None:
+    cuda = FakeCuda(external=False)
+    sampler = GraphSampler(FakeKernel(cuda, sets=2, seconds=1e-4), 2, sample_s=0.002, cuda=cuda, warm=Warm(True))
+    assert list(sampler.sample(2)) == pytest.approx([sampler.launches * 1e5] * 2)
 
 
 def test_long_launches_alternate_between_samples_across_calls() -> None:

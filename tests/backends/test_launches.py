@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.launches.plan import estimate_launch_s, plan_launches
+from backends.launches.plan import estimate_launch_s, plan_launches, plan_stays
 
 LIMIT = 2048
 
@@ -33,6 +33,36 @@ def test_long_launches_are_samples_of_their_own_and_sets_take_turns() -> None:
     plan = plan_launches(0.05, 0.002, sets=2, limit=LIMIT)
     assert (plan.launches, plan.period) == (1, 2)
     assert [plan.order(sample) for sample in range(3)] == [[0], [1], [0]]
+
+
+@pytest.mark.parametrize(
+    ("launch_s", "sets", "launches", "period"),
+    [
+        (0.0008, 10, 2, 5),
+        (0.0002, 16, 8, 2),
+        (0.0005, 13, 4, 13),  # no part divides it: parts of four overlap, and repeat after thirteen
+        (1e-6, 4096, 2048, 2),
+        (1e-6, 4093, 4093, 1),  # overlapping parts would repeat after millions of launches
+    ],
+)
+def test_a_rotation_too_long_for_a_sample_is_taken_in_parts(launch_s: float, sets: int, launches: int, period: int) -> None:
+    """Sixteen copies of a product of 1 ms would make one sample of 16 ms, and a burst of 20 ms one sample."""
+    plan = plan_launches(launch_s, 0.002, sets, LIMIT)
+    assert (plan.launches, plan.period) == (launches, period)
+
+
+@given(
+    launch_s=st.floats(1e-7, 10.0),
+    sample_s=st.floats(1e-4, 0.1),
+    sets=st.integers(1, 64),
+)
+def test_those_that_stay_use_one_set_a_sample_and_every_set_in_a_period(launch_s: float, sample_s: float, sets: int) -> None:
+    plan = plan_stays(launch_s, sample_s, sets, LIMIT)
+    orders = [plan.order(sample) for sample in range(plan.period + 1)]
+    assert [len(set(order)) for order in orders] == [1] * len(orders)
+    assert [order[0] for order in orders] == [*range(sets), 0]
+    assert 1 <= plan.launches <= LIMIT
+    assert plan.launches == 1 or plan.launches * launch_s == pytest.approx(sample_s, rel=0.5) or plan.launches == LIMIT
 
 
 def test_a_tiny_launch_is_not_sized_by_the_overhead_of_one() -> None:

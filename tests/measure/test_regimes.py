@@ -1,7 +1,7 @@
 import pytest
 
 from suite.case import Regime
-from suite.measure.regimes import Reading, rotating_sets, settled
+from suite.measure.regimes import Reading, placed_sets, rotating_sets, settled
 from suite.work import Footprint
 
 COLD = Regime("cold", "sustained", "device")
@@ -38,6 +38,27 @@ def test_an_unknown_cache_counts_as_the_largest_one_known():
 def test_warm_and_flushed_cases_need_one_set():
     assert rotating_sets(WARM, Footprint(MIB, 0, 0), 60 * MIB, "rotation") == 1
     assert rotating_sets(COLD, Footprint(MIB, 0, 0), 60 * MIB, "flush") == 1
+
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("places", "set_mib", "memory_gib", "sets"),
+    [
+        (1, 1, 100, 1),
+        (16, 13, 100, 16),
+        (16, 233, 100, 16),
+        (16, 466, 100, 8),  # not beyond 4 GiB: such sets lie in many places themselves
+        (16, 5000, 100, 1),
+        (16, 233, 8, 4),  # not beyond an eighth of a small device's memory
+        (16, 2000, 8, 1),
+        (16, 233, None, 16),
+    ],
+)
+def test_places_in_memory_are_as_many_as_asked_within_a_bound(places, set_mib, memory_gib, sets):
+    footprint = Footprint(set_mib * MIB, 0, 0)
+    assert placed_sets(places, footprint, memory_gib and memory_gib * GIB) == sets
 
 
 def test_clock_and_power_decide_where_they_are_read():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -76,6 +77,21 @@ def test_cold_rotates_over_three_caches_on_a_gpu_and_flushes_on_a_cpu():
     on_cpu = gemm(plan(config(formats=["fp32"], shapes=["512"]), [slot(CPU)]))[0]
     assert (on_gpu.sets - 1) * 3 * 512 * 512 * 2 >= 3 * 60 * 2**20
     assert on_cpu.sets == 1
+
+
+def test_cold_and_warm_cases_of_a_backend_that_asks_lie_at_several_places_in_memory():
+    placed = replace(H200, places=16)
+    shapes = ["16x15616x15616", "512", "16384"]
+    found = {
+        (c.case.workload.param("m"), c.case.regime.cache): c.sets
+        for c in gemm(plan(config(formats=["bf16"], shapes=shapes), [slot(placed)]))
+        if c.case.regime.load == "sustained"
+    }
+    weight = 2 * (15616 * 15616 + 2 * 16 * 15616)
+    assert found[16, "cold"] == found[16, "warm"] == 4 * 2**30 // weight == 8
+    assert found[512, "warm"] == 16
+    assert found[512, "cold"] > 3 * 60 * 2**20 / (3 * 512 * 512 * 2)  # a cache asks for more of them than that
+    assert found[16384, "cold"] == found[16384, "warm"] == 2
 
 
 def test_a_cold_margin_displaces_more_and_takes_the_memory_for_it():

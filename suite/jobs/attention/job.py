@@ -77,7 +77,7 @@ class AttentionJob:
     """See ``suite.jobs.job.Job``."""
 
     name = "attention"
-    method_version = 1
+    method_version = 2  # 2: measured at several places in memory
     settings_type = AttentionSettings
     formats = tuple(FORMATS)
     implementations = IMPLEMENTATIONS

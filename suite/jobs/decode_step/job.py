@@ -81,7 +81,7 @@ class DecodeStepJob:
     """
 
     name = "decode_step"
-    method_version = 1
+    method_version = 2  # 2: measured at several places in memory
     settings_type = DecodeStepSettings
     formats = FORMATS[WEIGHTS]
     implementations = IMPLEMENTATIONS
