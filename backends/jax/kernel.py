@@ -65,7 +65,7 @@ class XlaKernel:
         self._arguments: list[Operands] = [() for _ in range(sets)]  # made once: a launch should cost the host a call
         self.refill(seed)
         shape, dtype = plan.output
-        self.outputs = [check.poisoned(shape, dtype) for _ in range(sets)]
+        self.outputs = jax.block_until_ready([check.poisoned(shape, dtype) for _ in range(sets)])
         self._spares: list[list[jax.Array]] = []
         self._latest = 0
         self._launch = compile_launch(plan.compute, self._arguments[0], self.outputs[0])
@@ -120,6 +120,7 @@ class XlaKernel:
                 for number, (shape, dtype) in enumerate(self._plan.operands)
             )
             self._keep(index, tuple(fresh))
+        jax.block_until_ready(self.inputs)  # a draw that has no room fails behind the call: it is told here
 
     def poison(self) -> None:
         shape, dtype = self._plan.output

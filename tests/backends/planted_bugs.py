@@ -73,19 +73,20 @@ def unwritten_tile(kernel: TorchKernel, set_index: int) -> None:
     output[-TILE:, -TILE:] = before
 
 
-def stale_output() -> Callable[[TorchKernel, int], None]:
-    """The first result of each set is kept and given out ever after, whatever the inputs have become."""
-    kept: dict[int, torch.Tensor] = {}
+def stale_output(kernel: TorchKernel) -> BuggyKernel:
+    """The results of the data that it is planted among are given out ever after, whatever the inputs have become.
 
-    def launch(kernel: TorchKernel, set_index: int) -> None:
-        output = kernel.input_sets[set_index].output
-        if set_index in kept:
-            output.copy_(kept[set_index])
-            return
+    They are computed here: a plant that kept what its first launch gives would be right in the first check.
+    """
+    kept = []
+    for set_index, each in enumerate(kernel.input_sets):
         kernel.enqueue(set_index)
-        kept[set_index] = output.clone()
+        kept.append(each.output.clone())
 
-    return launch
+    def launch(real: TorchKernel, set_index: int) -> None:
+        real.input_sets[set_index].output.copy_(kept[set_index])
+
+    return BuggyKernel(kernel, launch)
 
 
 def wrong_scale(kernel: TorchKernel, set_index: int) -> None:
@@ -133,7 +134,7 @@ def with_layout(launch: Callable[[str, TorchKernel, int], None]) -> Callable[[To
 BUGS = [
     Bug("wrong transpose", with_layout(wrong_transpose)),
     Bug("unwritten tile", planted(unwritten_tile)),
-    Bug("stale output", lambda kernel: BuggyKernel(kernel, stale_output())),
+    Bug("stale output", stale_output),
     Bug("wrong scale", planted(wrong_scale)),
     Bug("truncated K", with_layout(truncated_k)),
     Bug("destroyed input", planted(destroyed_input)),

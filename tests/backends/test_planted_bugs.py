@@ -14,8 +14,7 @@ from tests.backends.planted_bugs import BUGS, TILE, Bug
 def test_each_bug_is_caught(bug: Bug, format_name: str, layout: str) -> None:
     case = gemm_case(format_name, 160, 144, 512, layout=layout)
     kernel = bug.wrap(jobs.prepare(case, any_cpu(), 2, seed=3))
-    verdicts = [fresh_verdict(kernel, case, seed) for seed in (10, 11)]
-    assert not verdicts[-1].passed
+    assert not any(fresh_verdict(kernel, case, seed).passed for seed in (10, 11))
 
 
 # What a tolerance could grow past; the other bugs are as large as the result, or are counted.

@@ -61,7 +61,6 @@ def test_each_bug_is_caught_by_the_looks_of_one_run(
         pytest.skip("one column is stored alike in both orders")
     case = gemm_case(format_name, m, n, k, semantics=semantics)
     kernel = bug.wrap(prepared(case))
-    fresh_verdict(kernel, case, 10)  # a stale output has its first result from here
     assert not all(fresh_verdict(kernel, case, seed).passed for seed in (11, 12))
 
 

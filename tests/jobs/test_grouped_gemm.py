@@ -162,6 +162,7 @@ def test_numbers_of_8_bits_are_converted_where_nothing_takes_them_a_whole_and_on
         JOB.footprint(only(groups=["4x100"], shapes=["256x512"], formats=[name], scaling=scaling))
         for name, scaling in (("fp8_e4m3", "row"), ("fp8_e4m3", "block"), ("bf16", None))
     )
+    assert by_row.rearranged_bytes >= 4 * 400  # scales of A, each group's at a multiple of 16 bytes
     wide = 2 * (400 + 256) * 512
     assert (by_row.emulation_bytes, blocks.emulation_bytes, plain.emulation_bytes) == (wide, 0, 0)
     assert blocks.scratch_bytes - plain.scratch_bytes == wide

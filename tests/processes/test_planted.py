@@ -50,6 +50,7 @@ def test_on_the_cpu(tmp_path: Path) -> None:
     assert next(row for row in rows if row.outcome == "ok").p50_s
 
 
+@pytest.mark.alone
 @pytest.mark.gpu
 def test_on_a_gpu(tmp_path: Path) -> None:
     if not Path("/dev/nvidiactl").exists() or not probe("backends.cuda:CudaBackend").devices:

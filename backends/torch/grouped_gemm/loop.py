@@ -2,16 +2,20 @@
 
 Where groups end is known on the host before anything is launched; a router's choice would have to be waited for.  What no
 library multiplies as it is stored is converted to bf16 in every launch: A whole, and one B after the other into one scratch.
+
+cuBLASLt (of CUDA 13.0, on an H200) refused the first group whose scales did not begin at a multiple of 16 bytes, as most do
+not: scales of A are copied to where each group's do when the data is written, not in a launch.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import torch
 
 from backends.torch.gemm.library import way_of
-from backends.torch.gemm.operands import quantised_of
+from backends.torch.gemm.operands import arranged_by, quantised_of
 from backends.torch.gemm.sizes import Sizes as PlainSizes
 from backends.torch.gemm.sizes import transposed
 from backends.torch.gemm.way import CONVERTED
@@ -29,6 +33,8 @@ from suite.jobs.grouped_gemm.formats import BLOCK, scaling_of, semantics
 
 Call = Callable[[], Any]
 WIDE_BYTES = 2
+SCALES_FROM_BYTES = 16
+REFUSED = "CUBLAS_STATUS_NOT_SUPPORTED"
 
 
 def refuses(workload: Workload, target: Target) -> str | None:
@@ -50,12 +56,16 @@ def make(task: Task) -> Made:
         facts = {"call": "torch.mm on bf16 copies", "library": of_bf16.library, EXECUTED_PIPE: pipe, PASSING_BYTES: passing}
         wide = _Wide(task)
         return Made([in_turn(wide.calls(each)) for each in task.buffers], {**facts, **known}, emulation=why)
-    calls = _scaled if scaling_of(task.workload) else _plain
-    launches = [in_turn(calls(task, each)) for each in task.buffers]
-    return Made(launches, {"call": plain.call, "library": plain.library, **known})
+    facts = {"call": plain.call, "library": plain.library, **known}
+    if not scaling_of(task.workload):
+        return Made([in_turn(_plain(task, each)) for each in task.buffers], facts)
+    calls = [tuple(_scaled(task, each)) for each in task.buffers]
+    _try_each_size(task.sizes, calls[0])
+    scales = f"of each group from a multiple of {SCALES_FROM_BYTES} bytes on"
+    return Made([in_turn(each) for each in calls], {**facts, "scales": scales})
 
 
-def in_turn(calls: Iterator[Call]) -> Call:
+def in_turn(calls: Iterable[Call]) -> Call:
     """One launch of several calls."""
     ready = tuple(calls)
 
@@ -90,22 +100,51 @@ def _plain(task: Task, each: Buffers) -> Iterator[Call]:
 
 def _scaled(task: Task, each: Buffers) -> Iterator[Call]:
     """Scales of A are rows x 1, of B 1 x n."""
-    of_a, of_b = scales_of(each.a), scales_of(each.b)
-    assert of_a is not None
+    of_b = scales_of(each.b)
     assert of_b is not None
-    for group in groups_of(task.sizes):
+    for group, of_a in zip(groups_of(task.sizes), _aligned_scales(task.sizes, each), strict=True):
         a, b, c = _of_group(task.sizes, group, each)
         first = group.number * task.sizes.n
         yield partial(
             torch._scaled_mm,
             a,
             b.t(),
-            scale_a=of_a[group.first : group.last],
+            scale_a=of_a,
             scale_b=of_b[first : first + task.sizes.n].t(),
             out_dtype=c.dtype,
             use_fast_accum=task.fast_accum,
             out=c,
         )
+
+
+def _aligned_scales(sizes: Sizes, each: Buffers) -> Iterator[torch.Tensor]:
+    """Scales of A of each group that has rows (rows x 1), kept from refill to refill."""
+    stored = scales_of(each.a)
+    assert stored is not None
+    step, counts = SCALES_FROM_BYTES // stored.itemsize, [group.last - group.first for group in groups_of(sizes)]
+    starts = list(accumulate((-(-rows // step) * step for rows in counts), initial=0))
+    aligned, spans = stored.new_zeros(starts.pop(), 1), list(zip(starts, counts, strict=True))
+    places = torch.cat([torch.arange(start, start + rows) for start, rows in spans]).to(stored.device)
+    arranged_by(each.a, lambda: aligned.index_copy_(0, places, stored))
+    return iter([aligned[start : start + rows] for start, rows in spans])
+
+
+def _try_each_size(sizes: Sizes, calls: Sequence[Call]) -> None:
+    """One product of each number of rows: which ones cuBLASLt has no algorithm for, it says in a launch only.
+
+    Raises ``NotImplementedError`` for those.
+    """
+    of_rows = {group.last - group.first: call for group, call in zip(groups_of(sizes), calls, strict=True)}
+    for rows, call in of_rows.items():
+        try:
+            call()
+        except RuntimeError as error:
+            if REFUSED not in str(error):
+                raise
+            raise NotImplementedError(
+                f"torch._scaled_mm does not multiply a group of {rows} rows by n={sizes.n} k={sizes.k} here, in fp8 with "
+                f"scales of rows (cuBLASLt: {REFUSED}); take library or triton, or other rows of groups"
+            ) from error
 
 
 def _of_group(sizes: Sizes, group: Group, each: Buffers) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -108,14 +108,18 @@ def _in_registers(problem: Problem, device: Device) -> list[Shape]:
 def _by_multiplier(problem: Problem, device: Device) -> list[Shape]:
     """Rows of W grow with those of X, which every program reads again: from the cache, but not for nothing."""
     many = problem.m > 16
+    # fp32 is multiplied in registers, where a wide block of X and the squares of a norm spill by Triton 3.6.
+    in_registers = problem.format == "fp32"
     if device.is_amd:
         shapes = (
             [(64, 64, 4, 2, 2), (128, 64, 8, 2, 1)] if many else [(32, 128, 2, 2, 4), (64, 64, 4, 2, 2), (16, 256, 2, 2, 4)]
         )
     elif many:
         shapes = [(64, 64, 4, 5, 2), (128, 64, 8, 5, 1), (64, 128, 8, 4, 1), (64, 64, 4, 4, 3), (32, 64, 4, 6, 3)]
+        shapes += [(64, 32, 8, 5, 2), (32, 32, 4, 6, 3)] if in_registers else []
     else:
         shapes = [(32, 128, 4, 5, 3), (64, 64, 4, 6, 2), (64, 128, 4, 4, 2), (32, 256, 4, 3, 3), (16, 256, 2, 4, 5)]
+        shapes += [(32, 64, 4, 6, 3)] if in_registers else []
     if problem.m == 1:
         shapes = shapes[:2]
     return [Shape(MULTIPLIER, *each) for each in shapes]

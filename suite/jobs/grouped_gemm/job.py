@@ -45,6 +45,7 @@ NAMED = {
 SCALINGS = tuple(dict.fromkeys(scaling for scalings in FORMATS.values() for scaling in scalings))
 SCRATCH_BYTES = 256 * 2**20  # data and references go by blocks of at most 64 MiB
 WIDE_BYTES = 2  # of a number converted to bf16
+GAPS_AT_MOST = 3  # numbers between the scales of two groups of rows, which begin at multiples of 16 bytes
 
 
 @dataclass
@@ -128,19 +129,20 @@ class GroupedGemmJob:
         return Work(flops(workload), bytes_of(workload).total, LADDER[workload.format].pipe)
 
     def footprint(self, workload: Workload, switches: Items = ()) -> Footprint:
-        """What a launch touches.  Beside it the B of groups without rows, rows that fill groups up, and scales of blocks in the
-        order of the kernel that reads them; A and one B in bf16 where they are converted; what a library returns.
+        """What a launch touches.  Beside it the B of groups without rows, rows that fill groups up, and scales of A a second
+        time, as they are read; A and one B in bf16 where they are converted; what a library returns.
         """
         sizes, moved, stored = sizes_of(workload), bytes_of(workload), stored_bytes_of(workload)
         wide_bytes = WIDE_BYTES * (sizes.height + sizes.n) * sizes.k if variant(workload).a.name else 0
         in_blocks = scaling_of(workload) == BLOCK
-        turned_bytes = variant(workload).a.beside_bytes(sizes.height, sizes.k) if in_blocks else 0
+        gaps = 0 if in_blocks else GAPS_AT_MOST * sizes.busy
+        again_bytes = variant(workload).a.beside_bytes(sizes.height + gaps, sizes.k) if scaling_of(workload) else 0
         return Footprint(
             input_bytes=moved.total - moved.output,
             output_bytes=moved.output,
             scratch_bytes=SCRATCH_BYTES + (wide_bytes if in_blocks else 0),
             emulation_bytes=0 if in_blocks else wide_bytes,
-            rearranged_bytes=stored.total - moved.total + idle_bytes(workload) + turned_bytes,
+            rearranged_bytes=stored.total - moved.total + idle_bytes(workload) + again_bytes,
             returned_bytes=tuple((name, stored.output) for name in RETURNING),
         )
 

@@ -10,8 +10,7 @@ from backends.cuda import CudaBackend
 from backends.torch.cuda_graph import GraphSampler
 from backends.torch.kernel import TorchKernel
 from suite.case import Case, Regime
-from suite.jobs.calibration import CalibrationJob
-from suite.jobs.gemm import GemmJob
+from suite.jobs.registry import JOBS
 from suite.measure.regimes import rotating_sets
 from tests.backends.cases import gemm_case
 
@@ -43,8 +42,8 @@ def per_launch_ns(sampler: Any, count: int = 15) -> float:
 
 def cold_sets(backend: CudaBackend, case: Case) -> int:
     """Enough input sets to be cold by rotation."""
-    job = CalibrationJob() if case.workload.job == "calibration" else GemmJob()
-    return rotating_sets(case.regime, job.footprint(case.workload), backend.devices()[0].llc_bytes, "rotation")
+    footprint = JOBS[case.workload.job].footprint(case.workload)
+    return rotating_sets(case.regime, footprint, backend.devices()[0].llc_bytes, "rotation")
 
 
 def graph_of(backend: CudaBackend, kernel: Any, case: Case) -> GraphSampler:

@@ -118,6 +118,7 @@ def test_graphs_give_the_results_of_data_that_came_after_them(
     sampler.close()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("implementation", ["library_flash", "library_cudnn"])
 def test_handing_over_is_not_in_the_time(backend: CudaBackend, implementation: str) -> None:
     """A graph of many launches hands over once: the time of one launch is that of events around single ones."""

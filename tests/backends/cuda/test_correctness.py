@@ -9,10 +9,12 @@ from backends.torch.target import cuda_target
 from suite.outcome import Outcome
 from tests.backends.cases import EVERY_FORMAT, fresh_verdict, run_all, verdict
 from tests.backends.cuda.helpers import NEEDS_DEVICE, WARM, graph_of, on_cuda, prepared
+from tests.backends.grid import diagonal, grid
 from tests.backends.planted_bugs import BUGS, Bug
 
 pytestmark = NEEDS_DEVICE
 
+OTHERS = ["uniform", "integer", "zeros", "constant", "outliers"]
 # Awkward sizes that the libraries take: int8 wants m > 16 and multiples of 8, fp8 multiples of 16.
 SHAPES = [(17, 48, 64), (33, 16, 4096), (1000, 272, 80), (256, 1024, 512)]
 FREE_SHAPES = [(1, 1, 1), (17, 33, 65), (1, 300, 257), (513, 1, 31)]
@@ -50,18 +52,17 @@ def test_other_layouts_are_right_or_unsupported(backend: CudaBackend, format_nam
     assert verdict(kernel, case).passed
 
 
-@pytest.mark.parametrize("distribution", ["uniform", "integer", "zeros", "constant", "outliers"])
-@pytest.mark.parametrize("format_name", EVERY_FORMAT)
+@grid("format_name, distribution", EVERY_FORMAT, OTHERS, few=diagonal(5, EVERY_FORMAT, OTHERS))
 def test_every_distribution(backend: CudaBackend, format_name: str, distribution: str) -> None:
     case = on_cuda(format_name, 128, 128, 256, distribution=distribution)
     assert fresh_verdict(prepared(backend, case, 1), case, seed=7).passed
 
 
-@pytest.mark.parametrize("format_name", EVERY_FORMAT)
-def test_200_seeds_never_fail_a_sound_kernel(backend: CudaBackend, format_name: str) -> None:
+@grid("format_name, seeds", EVERY_FORMAT, [20, 200], few=lambda _, seeds: seeds == 20)
+def test_a_sound_kernel_never_fails(backend: CudaBackend, format_name: str, seeds: int) -> None:
     case = on_cuda(format_name, 512, 384, 1024)
     kernel = prepared(backend, case, 1)
-    failed = [result.reason for seed in range(200) if not (result := fresh_verdict(kernel, case, seed)).passed]
+    failed = [result.reason for seed in range(seeds) if not (result := fresh_verdict(kernel, case, seed)).passed]
     assert failed == []
 
 
@@ -83,8 +84,7 @@ def test_what_the_libraries_are_said_to_refuse_they_do_refuse(backend: CudaBacke
         assert backend.classify(caught.value).outcome is Outcome.UNSUPPORTED
 
 
-@pytest.mark.parametrize("format_name", EVERY_FORMAT)
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@grid("bug, format_name", BUGS, EVERY_FORMAT, few=diagonal(7, BUGS, EVERY_FORMAT))
 def test_every_planted_bug_is_caught_through_the_timed_path(backend: CudaBackend, bug: Bug, format_name: str) -> None:
     case = on_cuda(format_name, 160, 144, 512, regime=WARM)
     kernel = bug.wrap(prepared(backend, case, 1))

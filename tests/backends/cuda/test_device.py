@@ -49,6 +49,7 @@ def test_the_environment_has_libraries_as_loaded(backend: CudaBackend) -> None:
     assert all(fact.value is not None or fact.reason for fact in facts.values())
 
 
+@pytest.mark.alone
 def test_free_memory_counts_what_the_allocator_holds(backend: CudaBackend) -> None:
     before = backend.memory_free()
     block = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
@@ -59,6 +60,7 @@ def test_free_memory_counts_what_the_allocator_holds(backend: CudaBackend) -> No
     assert after == pytest.approx(before, rel=0.02)
 
 
+@pytest.mark.alone
 def test_memory_that_runs_out_is_survived(backend: CudaBackend) -> None:
     n = 1 << 15
     sets = backend.memory_free() // (3 * n * n * 8) + 2

@@ -1,6 +1,7 @@
 """Products that something follows, on the device: by the library, and by torch's compiler."""
 
 import json
+import logging
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from backends.cuda import CudaBackend
 from backends.torch.gemm.compiled import CompiledKernel
 from suite.case import Case
 from tests.backends.cases import fresh_verdict, run_all
-from tests.backends.cuda.helpers import NEEDS_DEVICE, graph_of, prepared
+from tests.backends.cuda.helpers import NEEDS_DEVICE, cold_sets, graph_of, prepared
 from tests.backends.epilogue_cases import (
     ACTIVATIONS,
     FOLLOWED,
@@ -25,6 +26,12 @@ from tests.backends.grid import diagonal, grid
 
 pytestmark = NEEDS_DEVICE
 SHAPES = [(1, 64, 64), (17, 33, 65), (300, 1, 33), (256, 1024, 4096)]
+
+
+@pytest.fixture(autouse=True)
+def _what_the_compiler_passes_over_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    """It logs a traceback for each configuration that does not fit, dozens for a product."""
+    caplog.set_level(logging.CRITICAL, logger="torch._inductor.select_algorithm")
 
 
 def on_cuda(format_name: str, epilogue: str, *shape: int, implementation: str = "library", **options: str) -> Case:
@@ -43,7 +50,7 @@ def test_the_library_is_right(backend: CudaBackend, format_name: str, epilogue: 
     "implementation, layout",
     ["library", "compiled"],
     ["nn", "tn"],
-    few=lambda name, layout: name == "library" or layout == "tn",
+    few=lambda name, _: name == "library",
 )
 def test_other_layouts(backend: CudaBackend, implementation: str, layout: str) -> None:
     case = on_cuda("bf16", "bias_gelu_tanh", 128, 256, 512, implementation=implementation, layout=layout)
@@ -80,7 +87,7 @@ def test_the_fused_gelu_is_that_by_tanh(backend: CudaBackend) -> None:
     "epilogue, implementation",
     WITH_BIAS,
     ["library", "compiled"],
-    few=lambda epilogue, name: name == "library" or epilogue == "bias_relu",
+    few=lambda _, name: name == "library",
 )
 def test_a_wrong_bias_is_caught(backend: CudaBackend, epilogue: str, implementation: str) -> None:
     case = on_cuda("bf16", epilogue, 256, 512, 4096, implementation=implementation)
@@ -96,18 +103,30 @@ def test_an_activation_left_out_is_caught(backend: CudaBackend, epilogue: str) -
     assert not fresh_verdict(other(as_it_is, as_it_is)(prepared(backend, case, 1)), case, seed=10).passed
 
 
+def says_what_was_compiled(kernel: CompiledKernel, *, followed: bool) -> None:
+    described = kernel.describe()
+    assert json.loads(json.dumps(described)) == described
+    assert described["call"] == "torch.compile, mode max-autotune-no-cudagraphs"
+    assert described["compiled_calls"]
+    assert described["tuning_s"] > 0
+    if followed:
+        assert described["epilogue"] in ("fused", "separate launches")
+        assert ("passing_bytes" in described) is (described["epilogue"] == "separate launches")
+
+
 @grid(
     "format_name, epilogue",
     OFFERED,
     ["none", *FOLLOWED],
-    few=lambda *given: given in (("fp32", "none"), ("tf32", "bias"), ("bf16", "bias_gelu_tanh"), ("fp16", "silu")),
+    few=lambda *given: given in (("fp32", "none"), ("bf16", "bias_gelu_tanh")),
 )
-def test_compiled_products_are_right_in_graphs_and_grow_no_memory(
+def test_compiled_products_are_described_are_right_in_graphs_and_grow_no_memory(
     backend: CudaBackend, format_name: str, epilogue: str
 ) -> None:
     case = on_cuda(format_name, epilogue, 1024, 512, 2048, implementation="compiled")
-    kernel = prepared(backend, case, 3)
+    kernel = prepared(backend, case, cold_sets(backend, case))
     assert isinstance(kernel, CompiledKernel)
+    says_what_was_compiled(kernel, followed=epilogue != "none")
     assert fresh_verdict(kernel, case, seed=4).passed
     sampler = graph_of(backend, kernel, case)
     sampler.sample(3)
@@ -122,13 +141,3 @@ def test_compiled_products_are_right_in_graphs_and_grow_no_memory(
     torch.cuda.synchronize()
     assert torch.cuda.memory_reserved() == reserved
     assert fresh_verdict(kernel, case, 7, sampler.replay).passed
-
-
-def test_what_was_compiled_is_described(backend: CudaBackend) -> None:
-    described = prepared(backend, on_cuda("bf16", "bias_relu", 2048, 2048, 2048, implementation="compiled"), 1).describe()
-    assert json.loads(json.dumps(described)) == described
-    assert described["call"] == "torch.compile, mode max-autotune-no-cudagraphs"
-    assert described["compiled_calls"]
-    assert described["tuning_s"] > 0
-    assert described["epilogue"] in ("fused", "separate launches")
-    assert ("passing_bytes" in described) is (described["epilogue"] == "separate launches")

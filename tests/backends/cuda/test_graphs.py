@@ -47,6 +47,7 @@ def test_events_are_nodes_and_kernels_have_names(backend: CudaBackend) -> None:
     assert json.loads(json.dumps(dict(sampler.details))) == sampler.details
 
 
+@pytest.mark.alone
 def test_samples_last_about_as_long_as_asked_and_agree_with_the_wall_clock(backend: CudaBackend) -> None:
     case = on_cuda("bf16", 1024, 1024, 1024, regime=WARM)
     sampler = graph_of(backend, prepared(backend, case, 1), case)
@@ -59,6 +60,7 @@ def test_samples_last_about_as_long_as_asked_and_agree_with_the_wall_clock(backe
     assert 0.8 * wall_s < sum(samples) / 1e9 <= 1.01 * wall_s
 
 
+@pytest.mark.alone
 def test_in_graph_events_agree_with_events_around_long_replays(backend: CudaBackend) -> None:
     case = on_cuda("bf16", 4096, 4096, 4096, regime=WARM)
     kernel = prepared(backend, case, 1)
@@ -90,7 +92,7 @@ def test_closing_gives_memory_back(backend: CudaBackend) -> None:
     case = on_cuda("fp32", 4096, 4096, 4096)
 
     def measure_once() -> None:
-        kernel = prepared(backend, case, 2)
+        kernel = prepared(backend, case, cold_sets(backend, case))
         sampler = graph_of(backend, kernel, case)
         sampler.sample(2)
         sampler.close()
@@ -105,6 +107,7 @@ def test_closing_gives_memory_back(backend: CudaBackend) -> None:
     assert torch.cuda.memory_reserved() <= settled + (64 << 20)
 
 
+@pytest.mark.alone
 def test_cold_is_slower_than_warm_where_memory_decides(backend: CudaBackend) -> None:
     size = (backend.devices()[0].llc_bytes or 0) // 3
     times = {}
@@ -116,6 +119,7 @@ def test_cold_is_slower_than_warm_where_memory_decides(backend: CudaBackend) -> 
     assert times["cold"] > 1.15 * times["warm"]
 
 
+@pytest.mark.alone
 def test_sets_that_fit_in_the_cache_are_flushed_instead(backend: CudaBackend) -> None:
     case = calibration_case("copy", backend.devices()[0].llc_bytes or 0, backend="cuda")
     flushed = backend.sampler(prepared(backend, case, 2), case, SAMPLE_S)

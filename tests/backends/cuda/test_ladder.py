@@ -10,10 +10,12 @@ from suite.case import Case
 from suite.outcome import Outcome
 from tests.backends.cases import fresh_verdict, run_all
 from tests.backends.cuda.helpers import NEEDS_DEVICE, WARM, graph_of
+from tests.backends.grid import diagonal, grid
 from tests.backends.ladder import ladder, title
 
 pytestmark = NEEDS_DEVICE
 
+OTHERS = ["uniform", "integer", "zeros", "constant", "outliers"]
 # What every call takes: more than 16 rows in fours, n and k in sixteens, K in whole groups of 128.
 SHAPES = [(32, 48, 256), (20, 16, 4096), (1000, 576, 896), (256, 1024, 512)]
 
@@ -37,8 +39,7 @@ def test_a_product_is_that_of_the_stored_numbers(backend: CudaBackend, index: in
     assert (kernel.execution == "emulated") is bool(kernel.describe()["emulation"])
 
 
-@pytest.mark.parametrize("distribution", ["uniform", "integer", "zeros", "constant", "outliers"])
-@pytest.mark.parametrize("index", range(21))
+@grid("index, distribution", range(21), OTHERS, few=diagonal(5, range(21), OTHERS))
 def test_every_distribution(backend: CudaBackend, index: int, distribution: str) -> None:
     case = ladder(128, 128, 256, distribution=distribution, backend="cuda")[index]
     assert fresh_verdict(on_device(backend, case), case, seed=7).passed

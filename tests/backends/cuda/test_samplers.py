@@ -29,6 +29,7 @@ from tests.backends.cuda.helpers import (
 pytestmark = NEEDS_DEVICE
 
 
+@pytest.mark.alone
 def test_the_spin_agrees_with_the_graph_on_a_long_kernel(backend: CudaBackend) -> None:
     """Of a kernel that memory decides: the pauses of a spin would let a compute-bound one clock higher."""
     spinning = CudaBackend({"sampler": "spin"})
@@ -67,6 +68,7 @@ def test_what_cannot_be_captured_falls_back_and_leaves_graphs_usable(backend: Cu
     assert fresh_verdict(kernel, case, seed=9).passed
 
 
+@pytest.mark.alone
 def test_a_call_includes_the_launch(backend: CudaBackend) -> None:
     case = on_cuda("bf16", 256, 256, 256, regime=WARM)
     kernel = prepared(backend, case, 1)
@@ -76,6 +78,7 @@ def test_a_call_includes_the_launch(backend: CudaBackend) -> None:
     assert per_launch_ns(call, 200) > device_ns
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("op", ["read", "copy", "triad"])
 def test_bandwidth_is_plausible_and_results_are_right(backend: CudaBackend, op: str) -> None:
     size = 4 << 30
@@ -106,6 +109,7 @@ def test_odd_sizes(backend: CudaBackend, op: str, size_bytes: int) -> None:
     assert fresh_verdict(prepared(backend, case, 2), case, seed=6).passed
 
 
+@pytest.mark.alone
 def test_an_empty_kernel_is_short_on_the_device_and_longer_to_call(backend: CudaBackend) -> None:
     times = {}
     for regime in (WARM, CALL):
@@ -117,6 +121,7 @@ def test_an_empty_kernel_is_short_on_the_device_and_longer_to_call(backend: Cuda
     assert times["device"] < times["call"] < 200_000
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("format_name", EVERY_FORMAT)
 @pytest.mark.parametrize("regime", [COLD, WARM, CALL, Regime("cold", "burst", "device")], ids=lambda regime: regime.label)
 def test_the_whole_line_of_one_case(backend: CudaBackend, format_name: str, regime: Regime) -> None:
@@ -142,6 +147,7 @@ def test_the_whole_line_of_one_case(backend: CudaBackend, format_name: str, regi
     assert 1e10 < flop_s < 1e16
 
 
+@pytest.mark.alone
 def test_the_clock_of_each_sample_is_that_of_the_window_around_them(backend: CudaBackend) -> None:
     kernel = prepared(backend, on_cuda("bf16", 4096, 4096, 4096, regime=WARM), 1)
     sampler = graph_of(backend, kernel, on_cuda("bf16", 4096, 4096, 4096, regime=WARM))

@@ -10,6 +10,7 @@ from tests.backends.cuda.helpers import NEEDS_DEVICE, WARM, graph_of, on_cuda, p
 pytestmark = NEEDS_DEVICE
 
 
+@pytest.mark.alone
 def test_a_window_under_load(backend: CudaBackend) -> None:
     case = on_cuda("bf16", 4096, 4096, 4096, regime=WARM)
     sampler = graph_of(backend, prepared(backend, case, 1), case)
@@ -33,6 +34,7 @@ def test_a_window_under_load(backend: CudaBackend) -> None:
     assert energy.values[1] / energy.times_s[1] == pytest.approx(mean_w, rel=0.2)
 
 
+@pytest.mark.alone
 def test_the_device_counts_its_own_clock(backend: CudaBackend) -> None:
     case = on_cuda("bf16", 4096, 4096, 4096, regime=WARM)
     sampler = graph_of(backend, prepared(backend, case, 1), case)

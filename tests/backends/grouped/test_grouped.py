@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from backends.failures import classify
 from backends.torch import jobs
 from backends.torch.grouped_gemm import library, loop
 from backends.torch.grouped_gemm.operands import allocated
@@ -17,6 +18,7 @@ from backends.torch.target import Target, cuda_target
 from suite.backend import Probe
 from suite.jobs.emulation import as_executed
 from suite.jobs.grouped_gemm import Sizes
+from suite.outcome import Outcome
 from tests.backends.cases import addresses, any_cpu, run_all
 from tests.backends.grouped.cases import JOB, STORED, by_definition, fresh_verdict, grouped_case, prepared
 from tests.backends.preserving import preserved
@@ -251,21 +253,54 @@ def test_the_library_is_handed_the_scales_of_each_row_and_of_each_groups_columns
     assert (kernel.execution, kernel.describe()["precision"]["fp8_fast_accum"]) == ("native", fast)
 
 
-def test_each_group_is_handed_to_the_library_with_its_own_scales(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[int, bool]] = []
+class ScaledMm:
+    """A stand-in that multiplies as the call is documented, and refuses what does not lie at 16 bytes, and ``refused`` rows."""
 
-    def scaled_mm(a: Any, b: Any, *, scale_a: Any, scale_b: Any, out_dtype: Any, use_fast_accum: bool, out: Any) -> None:
+    def __init__(self, refused: int = 0) -> None:
+        self.calls: list[tuple[int, bool]] = []
+        self._refused = refused
+
+    def __call__(self, a: Any, b: Any, *, scale_a: Any, scale_b: Any, out_dtype: Any, use_fast_accum: bool, out: Any) -> None:
         assert (scale_a.shape, scale_b.shape, out_dtype) == ((len(a), 1), (1, b.shape[1]), torch.bfloat16)
+        assert scale_a.is_contiguous()
         assert b.stride(0) == 1
-        calls.append((len(a), use_fast_accum))
+        if len(a) == self._refused or any(each.data_ptr() % 16 for each in (a, b, scale_a, scale_b, out)):
+            raise RuntimeError("CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling cublasLtMatmul")
+        self.calls.append((len(a), use_fast_accum))
         out.copy_((a.double() @ b.double()) * scale_a * scale_b)
 
-    monkeypatch.setattr(torch, "_scaled_mm", scaled_mm)
-    case = grouped_case("loop", "fp8_e4m3", IDLE, switches={"fp8_fast_accum": False})
-    kernel = prepared(case, target=on_host((9, 0)))
-    assert fresh_verdict(kernel, case, seed=5).passed
-    assert calls == [(count, False) for count in IDLE.rows if count]
+
+@pytest.mark.parametrize("sizes", [IDLE, SIZES, SIZES._replace(alignment=16)], ids=["idle", "ragged", "filled up"])
+def test_each_group_is_handed_to_the_library_with_its_own_scales(sizes: Sizes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From multiples of 16 bytes on, wherever the group's rows begin."""
+    stand_in = ScaledMm()
+    monkeypatch.setattr(torch, "_scaled_mm", stand_in)
+    case = grouped_case("loop", "fp8_e4m3", sizes, switches={"fp8_fast_accum": False})
+    kernel = prepared(case, sets=2, target=on_host((9, 0)))
+    for seed in (5, 6):
+        assert fresh_verdict(kernel, case, seed=seed).passed
+    stand_in.calls.clear()
+    kernel.enqueue(0)
+    assert stand_in.calls == [(count, False) for count in sizes.stored_rows if count]
     assert (kernel.execution, kernel.describe()["call"]) == ("native", "torch._scaled_mm")
+
+
+def test_rows_that_the_library_does_not_multiply_are_told_before_anything_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "_scaled_mm", ScaledMm(refused=17))
+    case = grouped_case("loop", "fp8_e4m3", IDLE)
+    assert 17 in IDLE.rows
+    with pytest.raises(NotImplementedError, match=r"a group of 17 rows by n=32 k=64 here, .*; take library or triton") as told:
+        prepared(case, target=on_host((9, 0)))
+    assert classify(told.value).outcome is Outcome.UNSUPPORTED
+
+
+def test_another_error_of_the_library_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: Any, **__: Any) -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(torch, "_scaled_mm", lost)
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        prepared(grouped_case("loop", "fp8_e4m3", IDLE), target=on_host((9, 0)))
 
 
 def test_blocks_are_converted_for_a_loop_even_where_one_product_would_take_them() -> None:

@@ -10,7 +10,7 @@ from backends.cuda import CudaBackend
 from backends.triton.gemm.problem import NUMBERS
 from suite.case import Case
 from tests.backends.cases import fresh_verdict, run_all
-from tests.backends.cuda.helpers import NEEDS_DEVICE, WARM, graph_of, on_cuda, prepared
+from tests.backends.cuda.helpers import NEEDS_DEVICE, WARM, cold_sets, graph_of, on_cuda, prepared
 from tests.backends.grid import diagonal, grid
 from tests.backends.planted_bugs import BUGS, Bug
 
@@ -64,7 +64,7 @@ def test_promotion_takes_away_what_fast_accumulation_adds(backend: CudaBackend) 
 @pytest.mark.parametrize("implementation", ["triton", "triton_tuned"])
 def test_launches_are_captured_and_grow_no_memory(backend: CudaBackend, implementation: str) -> None:
     case = triton_case("bf16", 2048, 2048, 1024, implementation=implementation)
-    kernel = prepared(backend, case, 3)
+    kernel = prepared(backend, case, cold_sets(backend, case))
     sampler = graph_of(backend, kernel, case)
     sampler.sample(2)
     torch.cuda.synchronize()

@@ -58,6 +58,7 @@ def test_every_format_is_native_and_right(backend: XlaBackend, format_name: str)
     assert fresh_verdict(kernel, case, seed=5).passed
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("regime", [WARM, COLD], ids=lambda regime: regime.label)
 def test_a_large_product_is_timed_by_a_loop_that_torch_agrees_with(backend: XlaBackend, regime: Any) -> None:
     """Both may choose another kernel: within a third of each other, not a launch or a copy apart."""
@@ -71,6 +72,7 @@ def test_a_large_product_is_timed_by_a_loop_that_torch_agrees_with(backend: XlaB
     assert per_launch_s(sampler) == pytest.approx(per_launch_s(other), rel=0.33)
 
 
+@pytest.mark.alone
 def test_launches_of_a_few_microseconds_are_not_the_hosts(backend: XlaBackend) -> None:
     """A single call costs the host over 10 us; a launch inside a program far less."""
     case = on_xla("bf16", 512, regime=WARM)
@@ -81,6 +83,7 @@ def test_launches_of_a_few_microseconds_are_not_the_hosts(backend: XlaBackend) -
     assert device_s < 0.6 * call_s
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "case", [on_xla("fp8_e4m3", 2048, regime=WARM), calibration_case("empty", 0, backend="xla", regime=WARM)]
 )

@@ -32,6 +32,18 @@ OTHERS = [
     for number in range(len(candidates(problem(kind, rows), DEVICES["sm_90"])))
 ] + ["sm_90/fp16/qkv/1", "sm_90/fp32/o/1", "sm_90/fp32/o/8"]
 
+
+def narrowest(kind: str, rows: int) -> str:
+    """The spec of the candidate that holds the least in registers, in fp32."""
+    found = candidates(problem(kind, rows, "fp32"), DEVICES["sm_90"])
+    number = min(range(len(found)), key=lambda each: (found[each].block_k, found[each].rows / found[each].warps))
+    return f"sm_90/fp32/{kind}/{rows}/{number}"
+
+
+# Behind a norm, which holds the most: at both ends of each width of X.
+NARROWEST = [narrowest(kind, rows) for kind in ("qkv", "gate_up", "lm_head") for rows in (2, 8, 16, 17, 32, 33, 64)]
+QUICK += [narrowest("gate_up", 16), narrowest("gate_up", 33)]
+
 Found = dict[str, dict[str, Any]]
 
 
@@ -104,4 +116,10 @@ def test_every_product_of_a_step_compiles_for_every_device(name: str, tmp_path: 
 @pytest.mark.thorough
 def test_every_candidate_compiles_for_the_device_whose_steps_are_measured(tmp_path: Path) -> None:
     for spec, found in compiled(OTHERS, tmp_path).items():
+        is_sound(spec, found)
+
+
+@pytest.mark.thorough
+def test_some_candidate_spills_nothing_in_fp32_whatever_the_rows(tmp_path: Path) -> None:
+    for spec, found in compiled(NARROWEST, tmp_path).items():
         is_sound(spec, found)

@@ -94,6 +94,16 @@ def test_a_narrow_product_is_cut_no_wider_than_it_is() -> None:
         assert each.block_k <= 256
 
 
+@pytest.mark.parametrize("m", [2, 16, 17, 64])
+def test_fp32_has_a_narrower_block_to_fall_back_on_and_tries_the_others_first(m: int) -> None:
+    """It is multiplied in registers; which of the wide blocks spill is the compiler's affair."""
+    narrow = [each.block_k for each in candidates(problem("qkv", m, "fp32"), H200)]
+    others = [each.block_k for each in candidates(problem("qkv", m), H200)]
+    assert narrow[0] == others[0]
+    assert narrow[-1] == min(narrow) == min(others) // (2 if m > 16 else 1)
+    assert narrow.count(32) == (2 if m > 16 else 0)
+
+
 def test_all_of_k_in_whole_blocks_needs_no_mask() -> None:
     p = problem("o", 8)
     (config, *_) = candidates(p, H200)

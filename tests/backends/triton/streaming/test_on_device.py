@@ -9,7 +9,7 @@ import torch
 from backends.cuda import CudaBackend
 from suite.case import Case, Regime
 from suite.jobs.decode_step import FORMATS, IMPLEMENTATIONS
-from tests.backends.cuda.helpers import NEEDS_DEVICE, SAMPLE_S, WARM, graph_of
+from tests.backends.cuda.helpers import NEEDS_DEVICE, SAMPLE_S, WARM, cold_sets, graph_of
 from tests.backends.decode_step.cases import fresh_verdict, step_case
 from tests.backends.grid import diagonal, grid
 from tests.backends.triton.streaming.prepared import BUGS
@@ -106,7 +106,7 @@ def test_the_fastest_of_several_configurations_is_right_whether_launches_depend_
     backend: CudaBackend, batch: int
 ) -> None:
     case = on_cuda("triton_tuned", batches=[batch])
-    kernel = prepared(backend, case, 2)
+    kernel = prepared(backend, case, cold_sets(backend, case))
     result = fresh_verdict(kernel, case, 5)
     assert result.passed, result.reason
     described = kernel.describe()
