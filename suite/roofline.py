@@ -259,12 +259,22 @@ def fraction(
 
 
 def empirical_fraction(
-    row_flop_s: float, row_bytes_s: float, arithmetic_intensity: float, roofs: EmpiricalRoofs | None, in_cache: bool = False
+    row_flop_s: float,
+    row_bytes_s: float,
+    arithmetic_intensity: float,
+    roofs: EmpiricalRoofs | None,
+    in_cache: bool = False,
+    memory_bound: bool = False,
 ) -> float | None:
-    """The fraction of what this device has been seen to do; ``in_cache`` leaves its memory roof out."""
+    """The fraction of what this device has been seen to do; ``in_cache`` leaves its memory roof out.
+
+    Of a result that is ``memory_bound`` the memory roof is the lower one, whether or not a rate of its format has been seen.
+    """
     if roofs is None:
         return None
     bandwidth = None if in_cache else roofs.bandwidth_bytes_s
+    if memory_bound and bandwidth and not roofs.peak_flop_s:
+        return row_bytes_s / bandwidth
     return fraction(row_flop_s, row_bytes_s, arithmetic_intensity, roofs.peak_flop_s, bandwidth)
 
 

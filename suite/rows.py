@@ -169,7 +169,8 @@ class DeviceRow:
 class Calibration:
     """Empirical base figures of one device: bytes per second of read, copy and triad, seconds of an empty kernel.
 
-    ``None`` where it was not measured.  Copy counts bytes read plus written; triad three operands.
+    ``None`` where it was not measured.  Copy counts bytes read plus written; triad three operands.  ``disturbed`` names those
+    that were contended or not resolved, and stand because there is nothing better.
     """
 
     read_bytes_s: float | None = None
@@ -177,6 +178,7 @@ class Calibration:
     triad_bytes_s: float | None = None
     empty_device_s: float | None = None
     empty_call_s: float | None = None
+    disturbed: frozenset[str] = frozenset()
 
     @property
     def best_bytes_s(self) -> float | None:
@@ -187,6 +189,12 @@ class Calibration:
     def empty_s(self, dispatch: str) -> float | None:
         """Seconds of an empty kernel as a caller (``call``) or the device (``device``) sees it."""
         return self.empty_call_s if dispatch == "call" else self.empty_device_s
+
+    @property
+    def is_memory_disturbed(self) -> bool:
+        """Whether the fastest of the three bandwidths is one that was contended or not resolved."""
+        best = self.best_bytes_s
+        return best is not None and all(name in self.disturbed for name in BANDWIDTHS if getattr(self, name) == best)
 
 
 BANDWIDTHS = ("read_bytes_s", "copy_bytes_s", "triad_bytes_s")
@@ -217,6 +225,10 @@ class Figures:
         self.values[key] = value
         (self._disturbed.discard if is_undisturbed else self._disturbed.add)(key)
 
+    def calibration(self, device_uid: str, backend: str) -> "Calibration":
+        """What they make of one chip under one backend."""
+        return calibration_of(self.values, device_uid, backend, self._disturbed)
+
 
 def base_name(op: str, dispatch: str) -> str | None:
     """The field of ``Calibration`` that a case of the calibration job measures; ``None`` for an operation that has none."""
@@ -224,17 +236,23 @@ def base_name(op: str, dispatch: str) -> str | None:
     return name if name in {each.name for each in fields(Calibration)} else None
 
 
-def calibration_of(figures: BaseFigures, device_uid: str, backend: str) -> Calibration:
+def calibration_of(figures: BaseFigures, device_uid: str, backend: str, disturbed: Collection[BaseKey] = ()) -> Calibration:
     """Put a calibration together from the latest figures of each backend.
 
     Bandwidth is the chip's: of each operation the best over the backends that drive it.  The time of an empty kernel is the
     framework's, and that of another says nothing of this one.
     """
     found: dict[str, float] = {}
+    doubtful: set[str] = set()
     for key, value in figures.items():
-        if key.device_uid == device_uid and (key.name in BANDWIDTHS or key.backend == backend):
-            found[key.name] = max(value, found.get(key.name, value))
-    return Calibration(**found)
+        if (
+            key.device_uid == device_uid
+            and (key.name in BANDWIDTHS or key.backend == backend)
+            and value >= found.get(key.name, 0.0)
+        ):
+            found[key.name] = value
+            (doubtful.add if key in disturbed else doubtful.discard)(key.name)
+    return Calibration(**found, disturbed=frozenset(doubtful))
 
 
 @dataclass(frozen=True, slots=True)

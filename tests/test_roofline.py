@@ -282,6 +282,16 @@ def test_empirical_fraction_leaves_memory_out_for_cached_data():
     assert empirical_fraction(400e12, 4.4e12, 90.0, roofs) == pytest.approx(400e12 / (90 * 4.4e12))
     assert empirical_fraction(400e12, 4.4e12, 90.0, roofs, in_cache=True) == pytest.approx(0.5)
     assert empirical_fraction(1.0, 1.0, 1.0, None) is None
+
+
+def test_what_memory_bounds_has_an_empirical_fraction_before_any_rate_of_its_format():
+    """On a busy CPU every product with much arithmetic was contended, and half of a quick run had no fraction."""
+    roofs = EmpiricalRoofs(None, 4.4e12)
+    assert empirical_fraction(200e12, 2.2e12, 90.0, roofs, memory_bound=True) == pytest.approx(0.5)
+    assert empirical_fraction(200e12, 2.2e12, 90.0, roofs) is None
+    assert empirical_fraction(200e12, 2.2e12, 90.0, roofs, in_cache=True, memory_bound=True) is None
+    known = EmpiricalRoofs(100e12, 4.4e12)
+    assert empirical_fraction(50e12, 2.2e12, 90.0, known, memory_bound=True) == pytest.approx(0.5)
     assert in_cache("warm", 2**20, 60 * 2**20)
     assert not in_cache("cold", 2**20, 60 * 2**20)
     assert not in_cache("warm", 2**30, 60 * 2**20)

@@ -97,7 +97,8 @@ def _memory(row: ResultRow, ground: Ground) -> Floor:
         return Floor("link", time_s, basis, True)
     if time_s is not None:
         rate = si(row.compulsory_bytes / time_s, "B/s")
-        kind = "spec sheet" if ceilings.bandwidth_bytes_s else "measured on this device"
+        doubt = ", while other work ran or not resolved" if calibration.is_memory_disturbed else ""
+        kind = "spec sheet" if ceilings.bandwidth_bytes_s else f"measured on this device{doubt}"
         return Floor("memory", time_s, f"{rate}, {kind}", row.bound == Bound.MEMORY)
     if not row.compulsory_bytes:
         return Floor("memory", None, "it moves no data", False)

@@ -8,10 +8,26 @@ from suite.jobs.emulation import traffic_bytes
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
+from suite.report.clocks import has_maximum_clock
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
 from suite.report.quantities import MASK, named_fact, readings, tokens_rate
+from suite.report.system import together
 from suite.report.timeline import timeline
-from suite.report.words import UNKNOWN, bytes_rate, case_title, counted, cycles, duration, percent, rate_unit, si, timing
+from suite.report.unshared import unshared
+from suite.report.words import (
+    UNKNOWN,
+    bytes_rate,
+    case_title,
+    counted,
+    cycles,
+    duration,
+    no_interval,
+    percent,
+    rate_unit,
+    si,
+    spaced_percents,
+    timing,
+)
 from suite.roofline import launch_times_s
 from suite.rows import ResultDetail, ResultRow
 from suite.show.chart import histogram
@@ -32,7 +48,7 @@ def detail_lines(detail: ResultDetail, ground: Ground, screen: Screen) -> Iterat
     yield screen.paint(printable(case_title(row)), "bold")
     yield from _pairs({"outcome": _ending(row), **_identity(row, ground)})
     if measured.samples is not None:
-        yield from _section("result", screen, _pairs(_figures(row, measured)))
+        yield from _section("result", screen, _pairs(_figures(row, measured, ground)))
         yield from _section("roof and floors", screen, _floors(row, floors(row, ground), screen))
         yield from _section("samples", screen, _samples(measured.samples, screen))
         yield from _section("over time", screen, _over_time(detail, ground.ceilings.info.power_limit_w, screen))
@@ -41,9 +57,8 @@ def detail_lines(detail: ResultDetail, ground: Ground, screen: Screen) -> Iterat
     yield from _section("implementation", screen, _pairs(measured.description))
     yield from _section("phases", screen, _pairs({name: duration(taken_s) for name, taken_s in measured.phases_s.items()}))
     for group, facts in detail.environment.items():
-        yield from _section(
-            printable(f"environment: {group}"), screen, _pairs(dict(_fact(name, fact) for name, fact in facts.items()))
-        )
+        known = dict(_fact(name, fact) for name, fact in together(facts).items())
+        yield from _section(printable(f"environment: {group}"), screen, _pairs(known))
     yield from _section(
         "log", screen, (f"  {clipped(printable(line), WHOLE_LENGTH)}" for line in detail.log.splitlines()[-LOG_LINES:])
     )
@@ -107,12 +122,13 @@ def _identity(row: ResultRow, ground: Ground) -> dict[str, Any]:
     }
 
 
-def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
+def _figures(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str, Any]:
     fractions = {name: percent(value) for name, value in row.fractions._asdict().items()}
-    low, high = row.interval_s or (None, None)
+    if not has_maximum_clock(ground.ceilings.spec):
+        fractions["boost"] = f"{UNKNOWN} (no maximum clock can be read here)"
     count = counted(row.count or 0, "sample")
     return {
-        "time": f"{timing(row)}, 95 % interval of the median {duration(low)} to {duration(high)}",
+        "time": f"{timing(row)}, {_interval(row)}",
         **({"cycles": f"{cycles(row)}, by the clock counted over each sample"} if row.p50_cycles else {}),
         "spread": f"p05 {duration(row.p05_s)}, p95 {duration(row.p95_s)}, min {duration(row.min_s)}, {count}",
         "converged": _answer(row.converged),
@@ -128,13 +144,27 @@ def _figures(row: ResultRow, measured: Measurement) -> dict[str, Any]:
         ),
         **_traffic(row, measured),
         "of roof": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fractions.items()),
+        **unshared(row, ground),
         **_rounding(row),
         "clock": f"{si(row.clock_hz, 'Hz')}, counted on the device" if row.clock_hz else UNKNOWN,
         "power": si(row.power_w, "W"),
         "energy": si(row.energy_j, "J") if row.energy_j is None or row.energy_j >= 1 else f"{row.energy_j:.3g} J",
-        "throttle": UNKNOWN if row.throttle is None else row.throttle or "none seen",
-        "memory": si(measured.peak_memory_bytes, "B"),
+        "throttle": UNKNOWN if row.throttle is None else spaced_percents(row.throttle) or "none seen",
+        "peak memory": _peak_memory(measured),
     }
+
+
+def _interval(row: ResultRow) -> str:
+    if row.interval_s is None:
+        return no_interval(row)
+    low_s, high_s = row.interval_s
+    return f"95 % interval of the median {duration(low_s)} to {duration(high_s)}"
+
+
+def _peak_memory(measured: Measurement) -> str:
+    """Of the device, held by the case itself: what all of a device's memory holds is a channel of telemetry."""
+    held = measured.peak_memory_bytes
+    return f"{UNKNOWN}: not counted here" if held is None else f"{si(held, 'B')} held on the device by this case"
 
 
 def _traffic(row: ResultRow, measured: Measurement) -> dict[str, str]:
@@ -239,4 +269,5 @@ def _digits(error: float) -> str:
 
 def _fact(name: str, fact: Fact) -> tuple[str, str]:
     name, value = named_fact(name, fact.value)
-    return name, f"unavailable, {fact.reason}" if fact.status == "unavailable" else f"{value} ({fact.status})"
+    known = fact.status if value is None else f"{value} ({fact.status})"
+    return name, f"{known}, {fact.reason}" if fact.status == "unavailable" and fact.reason else known

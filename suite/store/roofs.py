@@ -21,7 +21,6 @@ from suite.rows import (
     DeviceRow,
     Figures,
     base_name,
-    calibration_of,
     is_resolved,
 )
 from suite.store import tables
@@ -155,7 +154,7 @@ def history(found: Iterable[Calibrated], device_uid: str, backend: str) -> Calib
     for each in found:
         if each.key.device_uid == device_uid:
             figures.enter(each.key, each.value, each.may_be_best)
-            steps.append((each.finished_at, calibration_of(figures.values, device_uid, backend)))
+            steps.append((each.finished_at, figures.calibration(device_uid, backend)))
     return CalibrationHistory(tuple(steps))
 
 
@@ -187,6 +186,7 @@ class Roofs:
             fields["arithmetic_intensity"],
             EmpiricalRoofs(seen.rates.get((fields["pipe"], fields["load"])), seen.bandwidth_bytes_s),
             in_cache(fields["cache"], fields["compulsory_bytes"], seen.llc_bytes),
+            fields["bound"] == Bound.MEMORY,
         )
         return None if fields["contended"] and share is not None and share > 1 else share
 

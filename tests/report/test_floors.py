@@ -57,6 +57,17 @@ def test_calls_are_held_against_an_empty_call():
     assert named(floors(result(regime="warm/sustained/call"), GROUND))["launch"].time_s == CALIBRATION.empty_call_s
 
 
+def test_a_floor_measured_beside_other_work_says_so():
+    bare, doubtful = (Ceilings(device().info, None), replace(CALIBRATION, disturbed=frozenset({"read_bytes_s"})))
+    fastest = max(("read_bytes_s", "copy_bytes_s", "triad_bytes_s"), key=lambda name: getattr(CALIBRATION, name) or 0.0)
+    said = [
+        named(floors(result(m=16), Ground(bare, replace(doubtful, disturbed=frozenset(names)))))["memory"].basis
+        for names in ((), (fastest,))
+    ]
+    assert said[0].endswith("measured on this device")
+    assert said[1].endswith("measured on this device, while other work ran or not resolved")
+
+
 def test_data_that_stay_in_the_cache_have_no_memory_floor():
     memory = named(floors(result(512, 512, 512, regime="warm/sustained/device"), GROUND))["memory"]
     assert memory.time_s is None

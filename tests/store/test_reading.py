@@ -375,6 +375,10 @@ def test_a_disturbed_figure_stands_only_until_there_is_one_that_was_not():
         figures.enter(key, value, True)
         figures.enter(key, 1.0, False)
     assert figures.values == {first: 4.1, second: 27.0, other: 5.0}
+    assert figures.calibration("a1b2", "cuda").disturbed == {"copy_bytes_s"}
+    assert not figures.calibration("a1b2", "cuda").is_memory_disturbed
+    figures.enter(other, 30.0, False)
+    assert figures.calibration("a1b2", "cuda").is_memory_disturbed
 
 
 def test_the_calibration_that_stood_when_a_result_finished_is_found(path: str) -> None:
