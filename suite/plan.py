@@ -15,6 +15,7 @@ from suite.backend import DeviceInfo
 from suite.case import Case, Items, Regime, Workload, shape_label
 from suite.errors import UsageError
 from suite.hardware.assign import assign
+from suite.hardware.makers import is_cpu
 from suite.hardware.spec import DEVICE_LINK, RATES, parse_pipe
 from suite.jobs.calibration import CalibrationJob, CalibrationSettings, working_set_bytes
 from suite.jobs.job import Job
@@ -102,12 +103,18 @@ def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
                 works = (job.work(workload, switches) for switches in job.switches(settings, workload))
                 floors = dict.fromkeys(_floor_s(work, machine) for work in works)
                 lines += [
-                    f"{workload.job} {shape_label(workload)} {workload.format_label}: {least} {floor_s:.3g} s a launch on "
+                    f"{workload.job} {shape_label(workload)} {workload.format_label}: {least} {_above(floor_s, config)} s a launch on "
                     f"{machine.slot.backend}, above max_kernel_s={config.max_kernel_s}"
                     for floor_s in floors
-                    if _too_long(floor_s, config)
+                    if floor_s is not None and _too_long(floor_s, config)
                 ]
     return tuple(dict.fromkeys(lines))  # other data takes as long
+
+
+def _above(floor_s: float, config: RunConfig) -> str:
+    """Seconds in as many digits as it takes to see that they are above the limit."""
+    brief = f"{floor_s:.3g}"
+    return brief if float(brief) > (config.max_kernel_s or 0.0) else f"{floor_s:.6g}"
 
 
 def _machines(config: RunConfig, slots: Sequence[DeviceSlot]) -> list[Machine]:
@@ -234,7 +241,7 @@ def _calibration(machine: Machine, config: RunConfig) -> Iterator[PlannedCase]:
     settings = CalibrationSettings()
     if info is not None:
         limits = machine.ceilings or Ceilings(info, None)
-        settings = replace(settings, bytes=working_set_bytes(info.memory_bytes, limits.llc_bytes, info.backend == "cpu"))
+        settings = replace(settings, bytes=working_set_bytes(info.memory_bytes, limits.llc_bytes, is_cpu(info)))
     for workload in job.workloads(settings):
         for regime in (WARM, CALL) if workload.param("op") == "empty" else (COLD,):
             case = Case(workload, "library", machine.slot.backend, regime, (), job.method_version)
@@ -355,7 +362,8 @@ def _refuse_oversize(cases: Sequence[PlannedCase], machines: Sequence[Machine]) 
     too_large = [case for case in cases if case.verdict is Outcome.OUT_OF_MEMORY]
     if too_large:
         first = too_large[0]
-        more = f" (and {len(too_large) - 1} more cases)" if len(too_large) > 1 else ""
+        others = len(too_large) - 1
+        more = f" (and {others} more case{'s' if others > 1 else ''})" if others else ""
         raise UsageError(
             f"{first.case.title} on {names[first.slot]} {first.reason}{more}; "
             "choose smaller shapes, or oversize=record to store such cases as out_of_memory"

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from suite.settings import RunConfig
     from suite.store.queries import Reader
 
-MAY_CHANGE_ON_RESUME = ("resume", "store.url", "wait_s")
+TIME_LIMIT = "max_time_s"  # of one sitting: it changes nothing of what is measured
+MAY_CHANGE_ON_RESUME = ("resume", "store.url", "wait_s", TIME_LIMIT)
 SQLITE = "sqlite:///"
 
 
@@ -62,7 +63,12 @@ def going_on(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfig,
     stored, resumed = stored_run(config, overrides)
     if resumed.status == "complete":
         raise UsageError(f"run {resumed.run} is complete, nothing is left to measure; start a new run without resume")
-    return replace(stored, store=config.store, resume=resumed.run, wait_s=config.wait_s), resumed
+    limit_s = config.max_time_s if any(_key(override) == TIME_LIMIT for override in overrides) else stored.max_time_s
+    return replace(stored, store=config.store, resume=resumed.run, wait_s=config.wait_s, max_time_s=limit_s), resumed
+
+
+def _key(override: str) -> str:
+    return override.lstrip("+~").partition("=")[0]
 
 
 def stored_run(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfig, RunInfo]":
@@ -72,7 +78,7 @@ def stored_run(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfi
     from suite.store.queries import Reader
 
     for override in overrides:
-        if override.lstrip("+~").partition("=")[0] not in MAY_CHANGE_ON_RESUME:
+        if _key(override) not in MAY_CHANGE_ON_RESUME:
             raise UsageError(f"{override} cannot change a run that goes on; leave it out, or start a new run without resume")
     with Reader.open(config.store.url) as reader:
         info = reader.resolve(config.resume)

@@ -32,12 +32,14 @@ def here(config: "RunConfig") -> Placed:
 
 
 def place(config: "RunConfig") -> Placed:
-    """For the sheet that ``hardware`` names, else for the devices found here, else without device facts."""
+    """For the devices found here, where ``hardware`` names nothing or what they are; else for what its sheet describes; without
+    device facts where there is neither.
+    """
     from suite.devices import ask_backend, resolve
     from suite.errors import DeviceNotFound
 
     if config.hardware is not None:
-        return Placed(config, _slots_of_sheet(config))
+        return _described_here(config) or Placed(config, _slots_of_sheet(config))
     answers: list[ProbeResult] = []
     try:
         found = resolve(config, lambda target, options: _noted(answers, ask_backend(target, options, at_once=True)))
@@ -51,6 +53,30 @@ def place(config: "RunConfig") -> Placed:
 def _noted(answers: "list[ProbeResult]", answer: "ProbeResult") -> "ProbeResult":
     answers.append(answer)
     return answer
+
+
+def _described_here(config: "RunConfig") -> Placed | None:
+    """The devices that a run would measure, where the sheet that is named is theirs: a CPU, or what its name matches."""
+    from suite.devices import DEVICE_NODES, ask_backend, candidates, resolve
+    from suite.errors import DeviceNotFound, UsageError
+    from suite.hardware.catalogue import load
+    from suite.hardware.makers import is_cpu
+    from suite.hardware.match import match
+
+    folders = [Path(folder) for folder in config.hardware_folders]
+    spec = load(config.hardware or "", folders)
+    name = _backend_for(spec, candidates(config.backends), "auto" in config.backends)
+    node = DEVICE_NODES.get(name)
+    if node is not None and not node.exists():  # nobody need be asked
+        return None
+    try:
+        found = resolve(config, lambda target, options: ask_backend(target, options, at_once=True))
+    except (DeviceNotFound, UsageError):  # there is none, or it cannot be what the sheet describes
+        return None
+    devices = [slot.info for slot in found.slots if slot.info is not None]
+    if devices and all(is_cpu(info) or match(info, folders).hardware == spec.id for info in devices):
+        return Placed(found.config, found.slots)
+    return None
 
 
 def _slots_of_sheet(config: "RunConfig") -> "tuple[DeviceSlot, ...]":
@@ -93,10 +119,9 @@ def _backend_for(spec: "HardwareSpec", offered: "Mapping[str, BackendSettings]",
     for name, backend in offered.items():
         possible = makers(name, backend.options)
         if possible and made_by not in possible:
-            raise UsageError(
-                f"backend={name} measures {'' if possible == (CPU,) else 'devices '}{said(possible)}, and "
-                f"hardware={spec.id} is {said((made_by,))}; leave one of them out"
-            )
+            measures = "a CPU" if possible == (CPU,) else f"devices {said(possible)}"
+            is_what = "no CPU" if possible == (CPU,) else said((made_by,))
+            raise UsageError(f"backend={name} measures {measures}, and hardware={spec.id} is {is_what}; leave one of them out")
     return fitting if fitting in offered else next(iter(offered))
 
 

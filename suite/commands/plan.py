@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 SUMMARY = "Print the cases that a run would measure, with predicted time and memory."
 DETAIL = """\
 Takes the same overrides as run and measures nothing. Device facts come from a probe in a child process, kept until the
-driver, the boot or the packages change; hardware=NAME plans for a machine that is not here. Where neither is known, memory
-is not checked, and the plan says so. Calibration is planned on a device that has none in the store; resume=RUN leaves out
-what that run has measured."""
+driver, the boot or the packages change; hardware=NAME plans for a machine that is not here, or where that sheet is of the one
+that is, for this one. Where neither is known, memory is not checked, and the plan says so. Calibration is planned on a device
+that has none in the store; resume=RUN leaves out what that run has measured."""
 EXAMPLES = """\
 roofbench plan                                              the quick experiment on the best device
 roofbench plan experiment=standard hardware=nvidia-h200-sxm5-141gb

@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # the contracts import numpy, which reading a sheet does with
     from suite.backend import DeviceInfo
 
 CPU = "CPU"  # the vendor of a derived spec; a sheet of the user's own is a CPU's by this or by its unit, the core
-# A backend that is not named here, one of the user's own, may drive anybody's.
+# A backend that is not named here, a plugin's or the user's own, may drive anybody's, unless it says its platform.
 MAKERS_OF_BACKEND = {"cuda": ("NVIDIA",), "rocm": ("AMD",), "cpu": (CPU,)}
 MAKERS_OF_PLATFORM = {"cuda": ("NVIDIA",), "rocm": ("AMD",), "gpu": ("NVIDIA", "AMD"), "tpu": ("Google",), "cpu": (CPU,)}
 
@@ -20,10 +20,15 @@ def maker(spec: HardwareSpec) -> str:
 
 
 def makers(backend: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
-    """Whose devices a backend drives, empty for anybody's; ``facts`` may hold the ``platform`` that XLA computes on."""
-    if backend == "xla":
-        return MAKERS_OF_PLATFORM.get(str(facts.get("platform", "")), ())
-    return MAKERS_OF_BACKEND.get(backend, ())
+    """Whose devices a backend drives, empty for anybody's; ``facts`` may hold the ``platform`` that it computes on."""
+    if backend in MAKERS_OF_BACKEND:
+        return MAKERS_OF_BACKEND[backend]
+    return MAKERS_OF_PLATFORM.get(str(facts.get("platform", "")), ())
+
+
+def is_cpu(info: "DeviceInfo") -> bool:
+    """Whether a device is the host's processor, whatever drives it."""
+    return makers(info.backend, info.details) == (CPU,)
 
 
 def why_not(spec: HardwareSpec, info: "DeviceInfo") -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from suite.hardware import cpu
 from suite.hardware.catalogue import all_specs
+from suite.hardware.makers import is_cpu, why_not
 from suite.hardware.observed import with_reported
 from suite.hardware.parts import Part, Unrecognised, part_of, scaled, visible_units
 from suite.hardware.spec import HardwareSpec
@@ -46,9 +47,11 @@ def match(info: "DeviceInfo", extra: Sequence[Path] = ()) -> Match:
     """Find the sheet of a device, scaled to the part it is, with what the device reports laid over it.
 
     ``info.details["pci_device_id"]`` (hexadecimal, ``0x74a1``) decides where the runtime's name does not.  A CPU's spec is
-    derived from the device itself.  ``extra`` are folders with more sheets.
+    derived from the device itself, unless one of the ``extra`` sheets has its name.  ``extra`` are folders with more sheets.
     """
-    if info.backend == "cpu":
+    if is_cpu(info):
+        if own := _own_cpu(info, extra):
+            return own
         spec = cpu.derive(info)
         return Match(spec, spec.id, f"derived from cores, {spec.clocks.boost_hz.note or 'clock'} and vector width")
     try:
@@ -60,6 +63,15 @@ def match(info: "DeviceInfo", extra: Sequence[Path] = ()) -> Match:
     except Unrecognised as unknown:
         return Match(None, None, str(unknown))
     return Match(with_reported(scaled(spec, part), info), spec.id, "; ".join(filter(None, (named.how, part.reason))))
+
+
+def _own_cpu(info: "DeviceInfo", extra: Sequence[Path]) -> Match | None:
+    """The user's own sheet of this CPU: the built-in ones are of accelerators."""
+    name = info.name.strip()
+    for spec in all_specs(extra) if extra else ():
+        if any(entry.string == name for entry in spec.runtime.device_names) and not why_not(spec, info):
+            return Match(with_reported(spec, info), spec.id, f"runtime name '{name}'")
+    return None
 
 
 def _named(info: "DeviceInfo", specs: Sequence[HardwareSpec]) -> Named:

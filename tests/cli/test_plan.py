@@ -88,6 +88,7 @@ def test_a_backend_is_not_planned_for_another_maker_s_device(
     measures = "backend=cpu measures a CPU, " if "cpu" in backend else f"backend={backend} measures devices of "
     assert said.err.startswith(f"roofbench: {measures}")
     assert said.err.endswith("; leave one of them out\n")
+    assert ("is no CPU; " in said.err) is ("cpu" in backend)
 
 
 @pytest.mark.parametrize(

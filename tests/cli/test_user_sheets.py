@@ -5,6 +5,7 @@ import shutil
 from importlib import resources
 from pathlib import Path
 
+from suite.devices import ask_backend
 from suite.hardware.catalogue import load
 from tests.cli.command import CONFIGS, roofbench
 
@@ -45,3 +46,51 @@ def test_a_sheet_that_is_not_there_is_named_before_anything_is_created(tmp_path:
     assert said.status == 2
     assert "acme-bored" in said.err
     assert not (tmp_path / "roofbench.db").exists()
+
+
+def cpu_sheet(folder: Path) -> Path:
+    """The one that the README shows, for the CPU that is here."""
+    text = (Path(__file__).parents[2] / "README.md").read_text().partition("    id: my-xeon ")[2].partition("\n\n")[0]
+    sheet = "id: my-xeon " + text.replace("\n    ", "\n")
+    (folder / "hardware").mkdir(parents=True)
+    (folder / "hardware" / "my-xeon.yaml").write_text(sheet.replace("Intel(R) Xeon(R) Processor", json.dumps(this_cpu())))
+    return folder
+
+
+def this_cpu() -> str:
+    answer = ask_backend("backends.cpu:CpuBackend", {}, at_once=True)
+    return answer.devices[0].name
+
+
+def test_a_cpu_has_the_users_own_sheet_by_its_name(tmp_path: Path) -> None:
+    folder = cpu_sheet(tmp_path / "conf")
+    (row,) = json.loads(roofbench(tmp_path, "devices", "--config-dir", str(folder), "backend=cpu", "--json").out)
+    assert (row["hardware"], row["reason"]) == ("my-xeon", f"runtime name '{this_cpu()}'")
+    (row,) = json.loads(roofbench(tmp_path, "devices", "backend=cpu", "--json").out)
+    assert row["hardware"] == "cpu"
+
+
+def test_a_broken_sheet_of_a_cpu_is_named(tmp_path: Path) -> None:
+    folder = cpu_sheet(tmp_path / "conf")
+    sheet = folder / "hardware" / "my-xeon.yaml"
+    sheet.write_text(sheet.read_text().replace("units:", "unit:"))
+    said = roofbench(tmp_path, "devices", "--config-dir", str(folder), "backend=cpu")
+    assert said.status == 2
+    assert said.err == "roofbench: my-xeon.yaml: units is missing\n"
+
+
+def test_a_plan_by_the_sheet_of_a_device_that_is_here_is_what_a_run_would_measure(tmp_path: Path) -> None:
+    """A sheet that named no cache planned other calibrations than the run took."""
+    folder = cpu_sheet(tmp_path / "conf")
+    small = ("backend=cpu", "jobs.gemm.shapes=[64]", "jobs.gemm.formats=[fp32]", "--config-dir", str(folder), "--json")
+    named = json.loads(roofbench(tmp_path, "plan", "hardware=my-xeon", *small).out)
+    plain = json.loads(roofbench(tmp_path, "plan", *small).out)
+    assert [(row["params"], row["memory_bytes"]) for row in named] == [(row["params"], row["memory_bytes"]) for row in plain]
+
+
+def test_how_a_cpus_peaks_are_derived_can_be_looked_up(tmp_path: Path) -> None:
+    said = roofbench(tmp_path, "hardware", "cpu")
+    assert said.status == 0, said.err
+    assert said.out.startswith(f"{this_cpu()}   cpu\n")
+    assert "derived from the cores, clock and instruction set that the CPU reports" in said.out
+    assert json.loads(roofbench(tmp_path, "hardware", "cpu", "--json").out)["hardware"]["id"] == "cpu"

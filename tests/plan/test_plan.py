@@ -157,6 +157,14 @@ def test_a_shape_over_memory_is_refused_with_need_limit_and_remedy():
     assert "oversize=record" in message
 
 
+@pytest.mark.parametrize(("caches", "more"), [(["cold"], "usable; "), (["cold", "warm"], "usable (and 1 more case); ")])
+def test_the_others_over_memory_are_counted(caches, more):
+    measure = MeasureSettings(regimes=[f"{cache}/sustained/device" for cache in caches])
+    with pytest.raises(UsageError) as error:
+        plan(config(formats=["bf16"], shapes=["300000"], measure=measure), [slot(H200)])
+    assert more in str(error.value)
+
+
 def test_what_fits_is_not_refused():
     """The reference goes block by block: an operand of 24 GB needs no float64 copy of 48."""
     cases = gemm(plan(config(formats=["bf16"], shapes=["8192x106496x16384"]), [slot(RTX_4090)]))
@@ -195,6 +203,13 @@ def test_shapes_whose_floor_is_too_long_for_this_device_are_left_out_and_named()
     lines = left_out(settings, [slot(CPU)])
     assert len(lines) == 1
     assert "16384x16384x16384" in lines[0]
+
+
+def test_a_floor_hardly_above_the_limit_is_told_in_digits_that_show_it():
+    (line,) = left_out(config(formats=["fp64"], shapes=["2048"], max_kernel_s=0.103), [slot(CPU)])
+    assert line.endswith("about 0.103244 s a launch on cpu, above max_kernel_s=0.103")
+    (line,) = left_out(config(formats=["fp64"], shapes=["2048"], max_kernel_s=0.1), [slot(CPU)])
+    assert line.endswith("about 0.103 s a launch on cpu, above max_kernel_s=0.1")
 
 
 def test_a_format_without_a_peak_here_is_left_out_by_the_fp32_rate():
