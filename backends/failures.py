@@ -29,6 +29,7 @@ RULES = (
             "cannot allocate memory",
             "not enough memory: you tried to allocate",
             "cublas_status_alloc_failed",
+            "hipblas_status_alloc_failed",
         ),
         Outcome.OUT_OF_MEMORY,
         fatal=False,
@@ -36,8 +37,11 @@ RULES = (
     Rule(
         (
             "no kernel image is available",
+            "invalid device function",
             "cublas_status_not_supported",
             "cublas_status_arch_mismatch",
+            "hipblas_status_not_supported",
+            "hipblas_status_arch_mismatch",
             "not implemented",
             "not supported",
             "unsupported",
@@ -53,7 +57,7 @@ RULES = (
     ),
     # Refused before anything was launched: the context stays usable.
     Rule(
-        ("invalid configuration argument", "cuda error: invalid argument", "captur"),
+        ("invalid configuration argument", "cuda error: invalid argument", "hip error: invalid argument", "captur"),
         Outcome.ERROR,
         fatal=False,
     ),
@@ -69,6 +73,8 @@ RULES = (
             "misaligned address",
             "cublas_status_execution_failed",
             "cublas_status_internal_error",
+            "hipblas_status_execution_failed",
+            "hipblas_status_internal_error",
         ),
         Outcome.CRASHED,
         fatal=True,

@@ -4,10 +4,12 @@ Names and units are those of AMD SMI's Python interface (py-interface/README.md 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from backends.telemetry.gauges import ReadingLost, Shared
 from suite.backend import Fact
+
+Told = TypeVar("Told")
 
 # What the firmware's table holds where it has no value: all ones, as wide as the field.  Newer libraries say "N/A".
 NO_VALUE = frozenset({0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})
@@ -94,6 +96,11 @@ class AmdsmiDevice:
         running = [float(clock) * 1e6 for clock in chosen if _is_number(clock) and clock > 0]
         return running or [self._entry("current_gfxclk") * 1e6]
 
+    def dies(self) -> int:
+        """How many compute dies of the package report a clock, at rest or not."""
+        clocks = self._table().get("current_gfxclks")
+        return sum(_is_number(clock) for clock in clocks) if isinstance(clocks, list | tuple) else 1
+
     def sm_clock_hz(self) -> float:
         clocks_hz = self.xcd_clocks_hz()
         return sum(clocks_hz) / len(clocks_hz)
@@ -158,18 +165,59 @@ class AmdsmiDevice:
         listed = self._call("amdsmi_get_gpu_process_list")
         return frozenset(int(entry["pid"] if isinstance(entry, Mapping) else entry.pid) for entry in listed)
 
+    def driver(self) -> str:
+        return self._told("amdsmi_get_gpu_driver_info", "driver_version")
+
+    def compute_partition(self) -> str:
+        """Into how many devices the package is split: ``SPX``, ``CPX`` and others."""
+        return self._mode("amdsmi_get_gpu_compute_partition")
+
+    def memory_partition(self) -> str:
+        """Over how many shares of memory addresses are interleaved: ``NPS1``, ``NPS4`` and others."""
+        return self._mode("amdsmi_get_gpu_memory_partition")
+
+    def virtualization(self) -> str:
+        """``baremetal``, or ``guest`` for a virtual function."""
+        return str(self._call("amdsmi_get_gpu_virtualization_mode")["mode"].name).lower()
+
+    def power_limit_w(self) -> float:
+        """Of the socket."""
+        return self._figure("amdsmi_get_power_cap_info", "power_cap") * 1e-6
+
+    def max_sm_clock_hz(self) -> float:
+        return self._max_clock_hz("GFX")
+
+    def max_memory_clock_hz(self) -> float:
+        return self._max_clock_hz("MEM")
+
+    def pci_device_id(self) -> str:
+        """``0x74a1``; releases before 6.2 give a number."""
+        said = self._call("amdsmi_get_gpu_asic_info").get("device_id")
+        text = f"0x{said:04x}" if _is_number(said) else str(said).lower()
+        if not text.startswith("0x"):
+            raise ReadingLost(f"amdsmi_get_gpu_asic_info: the driver gives no device_id ({said})")
+        return text
+
+    def memory_side_cache_bytes(self) -> float:
+        """The cache of the third level, in front of the memory: AMD's Infinity Cache, the package's whole."""
+        caches = self._call("amdsmi_get_gpu_cache_info").get("cache") or []
+        sizes = [_number(each.get("cache_size"), "cache_size") for each in caches if each.get("cache_level") == 3]
+        if not sizes:
+            raise ReadingLost("amdsmi_get_gpu_cache_info lists no cache of the third level")
+        return max(sizes) * 1024
+
     def facts(self) -> dict[str, Fact]:
         """Settings of the device that move a measurement, each measured or unavailable with the reason."""
         readers: dict[str, Callable[[], str | int | float]] = {
-            "driver": lambda: self._told("amdsmi_get_gpu_driver_info", "driver_version"),
+            "driver": self.driver,
             "vbios": lambda: self._told("amdsmi_get_gpu_vbios_info", "version"),
-            "compute_partition": lambda: str(self._call("amdsmi_get_gpu_compute_partition")),
-            "memory_partition": lambda: str(self._call("amdsmi_get_gpu_memory_partition")),
-            "virtualization": self._virtualization,
-            "power_limit_w": lambda: self._figure("amdsmi_get_power_cap_info", "power_cap") * 1e-6,
+            "compute_partition": self.compute_partition,
+            "memory_partition": self.memory_partition,
+            "virtualization": self.virtualization,
+            "power_limit_w": self.power_limit_w,
             "power_limit_default_w": lambda: self._figure("amdsmi_get_power_cap_info", "default_power_cap") * 1e-6,
-            "max_sm_clock_hz": lambda: self._max_clock_hz("GFX"),
-            "max_memory_clock_hz": lambda: self._max_clock_hz("MEM"),
+            "max_sm_clock_hz": self.max_sm_clock_hz,
+            "max_memory_clock_hz": self.max_memory_clock_hz,
             "pcie_width": lambda: int(self._entry("pcie_link_width")),
         }
         return {name: _fact(read) for name, read in readers.items()}
@@ -200,8 +248,11 @@ class AmdsmiDevice:
             raise ReadingLost("this version of amdsmi has no AmdSmiClkType")
         return _number(self._call("amdsmi_get_clock_info", getattr(kinds, kind)).get("max_clk"), "max_clk") * 1e6
 
-    def _virtualization(self) -> str:
-        return str(self._call("amdsmi_get_gpu_virtualization_mode")["mode"].name).lower()
+    def _mode(self, function: str) -> str:
+        said = str(self._call(function)).strip()
+        if said in ("", "N/A", "UNKNOWN"):
+            raise ReadingLost(f"{function}: the driver gives none")
+        return said
 
     def _figure(self, function: str, key: str) -> float:
         return _number(self._call(function).get(key), key)
@@ -227,9 +278,19 @@ class AmdsmiDevice:
         if function == asks or not hasattr(self._lib, asks):
             return ""
         try:
-            return " (a virtual function in a guest)" if self._virtualization() == "guest" else ""
+            return " (a virtual function in a guest)" if self.virtualization() == "guest" else ""
         except ReadingLost:
             return ""
+
+
+def told(device: AmdsmiDevice | str, read: Callable[[AmdsmiDevice], Told]) -> Told | None:
+    """One reading of a device; ``None`` where there is no device, or where it does not offer it."""
+    if isinstance(device, str):
+        return None
+    try:
+        return read(device)
+    except ReadingLost:
+        return None
 
 
 def _said(error: Exception) -> str:

@@ -18,6 +18,8 @@ from backends.seeds import mixed_seed
 CHUNK_ELEMENTS = 1 << 22
 CHUNKS_AT_ONCE = 4  # of those that are kept as they were drawn: 64 MiB
 FP8_E4M3_MAX = 448.0
+# What is stored with one scale a tensor, and the largest number of the type.
+LARGEST_SCALED = {torch.float8_e4m3fn: FP8_E4M3_MAX, torch.float8_e4m3fnuz: 240.0}
 
 Result = TypeVar("Result")
 Draw = Callable[[torch.Tensor, torch.Generator], Any]
@@ -49,8 +51,7 @@ class Operand:
     @classmethod
     def empty(cls, shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> "Operand":
         """Allocate a contiguous buffer, with a scale where the type needs one."""
-        scaled = dtype == torch.float8_e4m3fn
-        scale = torch.ones((), dtype=torch.float32, device=device) if scaled else None
+        scale = torch.ones((), dtype=torch.float32, device=device) if dtype in LARGEST_SCALED else None
         return cls(torch.empty(shape, dtype=dtype, device=device), scale)
 
     def refill(self, distribution: str, seed: int) -> None:
@@ -131,14 +132,16 @@ def _fill_scaled(data: torch.Tensor, scale: torch.Tensor, draw: Draw, seed: int)
     Every chunk is drawn twice, because the scale is known only once every number has been seen.
     """
 
+    top = LARGEST_SCALED[data.dtype]
+
     def drawn(index: int, chunk: torch.Tensor) -> torch.Tensor:
         return _drawn(chunk, draw, _generator(data.device, mixed_seed(seed, index)))
 
     def quantise(index: int, chunk: torch.Tensor) -> None:
-        chunk.copy_((drawn(index, chunk) / scale).clamp_(-FP8_E4M3_MAX, FP8_E4M3_MAX))
+        chunk.copy_((drawn(index, chunk) / scale).clamp_(-top, top))
 
     largest = torch.stack(_each_chunk(data, lambda index, chunk: drawn(index, chunk).abs().max())).max()
-    scale.copy_(torch.where(largest > 0, largest / FP8_E4M3_MAX, torch.ones_like(largest)))
+    scale.copy_(torch.where(largest > 0, largest / top, torch.ones_like(largest)))
     _each_chunk(data, quantise)
 
 

@@ -39,9 +39,10 @@ class TorchGpu:
 
     name = ""
     evidence = Evidence.MEASURED
+    defaults: Mapping[str, Any] = OPTIONS
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        self._options = read_options(self.name, options, OPTIONS)
+        self._options = read_options(self.name, options, self.defaults)
         self._flush_factor = flush_factor(self.name, self._options["flush_factor"])
         if self._options["sampler"] not in SAMPLERS:
             raise UsageError(

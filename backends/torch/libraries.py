@@ -3,12 +3,13 @@
 import ctypes
 import re
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import torch
 
 from backends.torch.overrides import Workspaces, workspaces
+from backends.triton.version import triton_version
 from suite.backend import Fact
 
 
@@ -20,7 +21,7 @@ def torch_facts() -> dict[str, Fact]:
         "mkl": _found(r"Math Kernel Library Version (\S+)", config, "torch was built without MKL"),
         "onednn": _found(r"MKL-DNN v(\S+)", config, "torch was built without oneDNN"),
         "torch_threads": Fact.measured(torch.get_num_threads()),
-        "triton": _package("triton"),
+        "triton": _triton(),
     }
 
 
@@ -30,8 +31,8 @@ def cuda_facts(capability: tuple[int, int]) -> dict[str, Fact]:
     sizes, status = blas_workspaces(capability)
     return {
         "cuda_runtime": Fact.measured(str(torch.version.cuda)),
-        "cublas": _version_of("libcublas.so", _cublas_version),
-        "cublaslt": _version_of("libcublasLt.so", _cublaslt_version),
+        "cublas": version_of("libcublas.so", _cublas_version),
+        "cublaslt": version_of("libcublasLt.so", _cublaslt_version),
         "cudnn": Fact.measured(cudnn) if cudnn is not None else Fact.unavailable("torch has no cuDNN"),
         "blas_preferred": Fact.measured(str(torch.backends.cuda.preferred_blas_library()).rpartition(".")[2]),
         "cublas_workspace_bytes": Fact(sizes.cublas_bytes, status),
@@ -53,11 +54,11 @@ def _found(pattern: str, text: str, why_not: str) -> Fact:
     return Fact.measured(match.group(1)) if match else Fact.unavailable(why_not)
 
 
-def _package(name: str) -> Fact:
+def _triton() -> Fact:
     try:
-        return Fact.measured(version(name))
+        return Fact.measured(triton_version())
     except PackageNotFoundError:
-        return Fact.unavailable(f"{name} is not installed")
+        return Fact.unavailable("triton is not installed")
 
 
 def loaded_library(name: str, maps: Path = Path("/proc/self/maps")) -> ctypes.CDLL | None:
@@ -66,7 +67,8 @@ def loaded_library(name: str, maps: Path = Path("/proc/self/maps")) -> ctypes.CD
     return ctypes.CDLL(min(paths)) if paths else None
 
 
-def _version_of(name: str, read_version: Callable[[ctypes.CDLL], str], maps: Path = Path("/proc/self/maps")) -> Fact:
+def version_of(name: str, read_version: Callable[[ctypes.CDLL], str], maps: Path = Path("/proc/self/maps")) -> Fact:
+    """The version of a library as it is loaded into this process."""
     try:
         library = loaded_library(name, maps)
         return Fact.unavailable(f"{name} is not loaded") if library is None else Fact.measured(read_version(library))

@@ -1,13 +1,14 @@
 """What a torch device can compute, and how: the part of the port that differs between machines."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import torch
 
 from backends.torch.quantise.consumable import consumable
 from suite.jobs.emulation import EMULATIONS
+from suite.jobs.fp8 import FNUZ, FP8, OCP
 
 Execution = Literal["native", "emulated"]
 
@@ -20,6 +21,7 @@ class Numerics(NamedTuple):
     accumulate: str
 
 
+FNUZ_OPERANDS = {"fp8_e4m3": torch.float8_e4m3fnuz, "fp8_e5m2": torch.float8_e5m2fnuz}
 WITH_BLOCKS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp6_e3m2", "mxfp4", "nvfp4")
 WEIGHT_ONLY = ("w8a16", "w4a16", "mxfp4a16")
 FORMATS = {
@@ -41,7 +43,8 @@ class Target:
 
     ``kind`` is torch's device type.  A format is native, or a key of ``emulated`` (how it is computed instead), or a
     key of ``missing`` (why it cannot run).  ``missing`` also has the emulations that a case may ask for and this device
-    does not offer, as ``fp32 by bf16x9``.  ``architecture`` is what code for it is compiled for: ``cpu``, ``sm_90``.
+    does not offer, as ``fp32 by bf16x9``.  ``architecture`` is what code for it is compiled for: ``cpu``, ``sm_90`` or
+    ``gfx942``.  ``fp8`` is the encoding that plain fp8 numbers are stored in.
     """
 
     device: torch.device
@@ -49,6 +52,24 @@ class Target:
     emulated: Mapping[str, str]
     missing: Mapping[str, str]
     architecture: str = "cpu"
+    fp8: str = OCP
+
+    @property
+    def is_amd(self) -> bool:
+        return self.architecture.startswith("gfx")
+
+    def operand(self, format_name: str) -> torch.dtype:
+        """The type of operands that carry no scales of rows or blocks."""
+        in_fnuz = FNUZ_OPERANDS.get(format_name) if self.fp8 == FNUZ else None
+        return in_fnuz or FORMATS[format_name].operand
+
+    def encoding(self, format_name: str) -> str | None:
+        """Of the elements of a format; ``None`` where there is only one."""
+        return self.fp8 if format_name in FP8 else None
+
+    def in_ocp(self) -> "Target":
+        """The same device with fp8 as OCP has it."""
+        return self if self.fp8 == OCP else replace(self, fp8=OCP)
 
     def execution(self, format_name: str) -> Execution:
         return "emulated" if format_name in self.emulated else "native"
@@ -56,7 +77,7 @@ class Target:
     @property
     def takes_fp8_in_any_layout(self) -> bool:
         """Whether fp8 with one scale a tensor is multiplied as it is stored, or converted in whatever layout."""
-        return self.kind == "cpu" or consumable("fp8_e4m3", "tensor", self.architecture) is None
+        return self.kind == "cpu" or consumable("fp8_e4m3", "tensor", self.architecture, encoding=self.fp8) is None
 
 
 def cpu_target(isa: tuple[str, ...]) -> Target:

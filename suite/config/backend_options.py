@@ -12,6 +12,7 @@ OPTIONS = {
     "auto": ("candidates",),
     "cpu": ("threads", "flush_factor", "telemetry_period_s"),
     "cuda": ("sampler", "flush_factor", "telemetry_period_s"),
+    "rocm": ("sampler", "flush_factor", "telemetry_period_s", "blas"),
     "xla": ("platform", "flush_factor", "telemetry_period_s"),
 }
 OWN_TARGET = "backends."

@@ -30,4 +30,6 @@ def _caches(spec: HardwareSpec, llc_bytes: int | None) -> Caches:
     """NVIDIA's report stands as it is; elsewhere only a larger one does: ROCm reports one die's L2, 4 MB on an MI300X."""
     if llc_bytes is None or (spec.vendor != "NVIDIA" and llc_bytes <= (spec.llc_bytes or 0)):
         return spec.caches
+    if spec.vendor != "NVIDIA" and spec.caches.llc_bytes.value is not None:
+        return replace(spec.caches, llc_bytes=reported(llc_bytes, spec.caches.llc_bytes))
     return replace(spec.caches, l2_bytes=reported(llc_bytes, spec.caches.l2_bytes))

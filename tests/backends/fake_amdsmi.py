@@ -3,7 +3,7 @@
 Names, units and errors are those of AMD SMI's Python interface; figures come from tests/data/amd.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +29,14 @@ MI300X_TABLE: Mapping[str, Any] = {
     "vr_thm_residency_acc": 0,
     "hbm_thm_residency_acc": "N/A",
 }
+
+
+# In KiB.
+MI300X_CACHES = (
+    {"cache_level": 1, "cache_size": 32, "num_cache_instance": 304},
+    {"cache_level": 2, "cache_size": 4096, "num_cache_instance": 8},
+    {"cache_level": 3, "cache_size": 262144, "num_cache_instance": 1},
+)
 
 
 class AmdSmiException(Exception):
@@ -60,11 +68,21 @@ class FakeAmdsmi:
         refused: Mapping[str, str] | None = None,
         without: tuple[str, ...] = (),
         mode: str = "BAREMETAL",
+        bus: str = BUS,
+        asic: Mapping[str, Any] | None = None,
+        partition: tuple[str, str] = ("SPX", "NPS1"),
+        caches: Sequence[Mapping[str, int]] = MI300X_CACHES,
+        power_cap_w: int = 750,
     ) -> None:
         self.table: dict[str, Any] = {**MI300X_TABLE, **(table or {})}
         self.refused = dict(refused or {})
         self.without = without
         self.mode = mode
+        self.bus = bus
+        self.asic = {"market_name": "AMD Instinct MI300X", "device_id": "0x74a1", **(asic or {})}
+        self.partition = partition
+        self.caches = caches
+        self.power_cap_w = power_cap_w
         self.count: dict[str, Any] = {"energy_accumulator": 5_000_000, "counter_resolution": 15.3, "timestamp": 1}
         self.processes: list[Any] = []
         self.table_reads = 0
@@ -85,7 +103,7 @@ class FakeAmdsmi:
         return ["another", "the device"]
 
     def amdsmi_get_gpu_device_bdf(self, handle: str) -> str:
-        return {"another": "0000:01:00.0", "the device": BUS.upper()}[handle]
+        return {"another": "0000:01:00.0", "the device": self.bus.upper()}[handle]
 
     def amdsmi_get_gpu_metrics_info(self, handle: str) -> dict[str, Any]:
         self.table_reads += 1
@@ -111,16 +129,22 @@ class FakeAmdsmi:
         return {"version": "N/A"}
 
     def amdsmi_get_power_cap_info(self, handle: str) -> dict[str, Any]:
-        return {"power_cap": 750_000_000, "default_power_cap": 750_000_000}
+        return {"power_cap": self.power_cap_w * 1_000_000, "default_power_cap": self.power_cap_w * 1_000_000}
 
     def amdsmi_get_clock_info(self, handle: str, kind: str) -> dict[str, Any]:
         return {"clk": 2102, "max_clk": {"gfx": 2102, "mem": 1300}[kind]}
 
     def amdsmi_get_gpu_compute_partition(self, handle: str) -> str:
-        return "SPX"
+        return self.partition[0]
 
     def amdsmi_get_gpu_memory_partition(self, handle: str) -> str:
-        return "NPS1"
+        return self.partition[1]
+
+    def amdsmi_get_gpu_asic_info(self, handle: str) -> dict[str, Any]:
+        return dict(self.asic)
+
+    def amdsmi_get_gpu_cache_info(self, handle: str) -> dict[str, Any]:
+        return {"cache": [dict(each) for each in self.caches]}
 
 
 def _fail(said: str) -> Any:

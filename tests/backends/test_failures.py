@@ -30,6 +30,20 @@ def accelerator(text: str) -> BaseException:
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 160.00 GiB."), Outcome.OUT_OF_MEMORY, False),
         (accelerator("CUDA error: out of memory" + ASYNCHRONOUS), Outcome.OUT_OF_MEMORY, False),
         (
+            RuntimeError("HIP error: HIPBLAS_STATUS_ALLOC_FAILED when calling `hipblasCreate(handle)`"),
+            Outcome.OUT_OF_MEMORY,
+            False,
+        ),
+        (
+            RuntimeError("HIP error: HIPBLAS_STATUS_NOT_SUPPORTED when calling `hipblasLtMatmul(..)`"),
+            Outcome.UNSUPPORTED,
+            False,
+        ),
+        (accelerator("HIP error: invalid device function" + ASYNCHRONOUS), Outcome.UNSUPPORTED, False),
+        (accelerator("HIP error: invalid argument" + ASYNCHRONOUS), Outcome.ERROR, False),
+        (RuntimeError("HIP error: HIPBLAS_STATUS_INTERNAL_ERROR when calling `hipblasGemmEx(..)`"), Outcome.CRASHED, True),
+        (accelerator("HIP error: unspecified launch failure" + ASYNCHRONOUS), Outcome.CRASHED, True),
+        (
             RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
             Outcome.OUT_OF_MEMORY,
             False,

@@ -83,8 +83,10 @@ def test_nothing_of_the_libraries_is_left_in_the_result() -> None:
 
 
 def test_the_schema_has_the_fields_of_the_settings() -> None:
-    """The experiment's name comes from the choice and the user's sheets from ``--config-dir``; everything else is a key."""
-    derived = {"experiment", "hardware_folders"}
+    """The experiment's name comes from the choice, the user's sheets from ``--config-dir``, plugins from their entry points;
+    everything else is a key.
+    """
+    derived = {"experiment", "hardware_folders", "plugins"}
     assert {field.name for field in fields(RunSchema)} == {field.name for field in fields(RunConfig)} - derived
 
 
@@ -128,7 +130,7 @@ def test_every_setting_of_a_search_stands_in_the_experiment_that_has_one() -> No
     assert shown == asdict(SearchSettings())
 
 
-@pytest.mark.parametrize("name", ["cpu", "cuda", "xla"])
+@pytest.mark.parametrize("name", ["cpu", "cuda", "rocm", "xla"])
 def test_every_option_of_a_backend_is_explained_in_its_file_with_its_default(name: str) -> None:
     options: dict[str, Any] = importlib.import_module(f"backends.{name}").OPTIONS
     text = (FOLDER / "backend" / f"{name}.yaml").read_text()

@@ -17,17 +17,21 @@ from suite.jobs.attention import sizes_of
 
 
 class Package(NamedTuple):
-    """``distribution`` is what is installed, ``module`` what has ``flash_attn_func``; ``capability`` the least it runs on."""
+    """``distribution`` is what is installed, ``module`` what has ``flash_attn_func``; ``capability`` the least it runs on.
+
+    ``on_amd`` says whether it is written for AMD's devices too.
+    """
 
     distribution: str
     module: str
     capability: int
+    on_amd: bool
     formats: tuple[str, ...] = ("bf16", "fp16")
 
 
 PACKAGES = {
-    "flash_attn": Package("flash-attn", "flash_attn", 80),
-    "flash_attn_4": Package("flash-attn-4", "flash_attn.cute", 90),
+    "flash_attn": Package("flash-attn", "flash_attn", 80, on_amd=True),
+    "flash_attn_4": Package("flash-attn-4", "flash_attn.cute", 90, on_amd=False),
 }
 
 
@@ -36,6 +40,8 @@ def refuses(name: str, workload: Workload, target: Target) -> str | None:
     package = PACKAGES[name]
     if target.kind != "cuda":
         return f"{name} runs on CUDA devices; the device here is a {target.kind.upper()}"
+    if target.is_amd and not package.on_amd:
+        return f"{name} is written for NVIDIA's devices, not for {target.architecture}"
     if installed(package) is None:
         return f"{name} is not installed; pip install {package.distribution}"
     if workload.format not in package.formats:

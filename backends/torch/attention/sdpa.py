@@ -135,7 +135,7 @@ def not_chosen(backend: Backend, name: str, workload: Workload, target: Target) 
 def make(name: str, task: Task) -> Made:
     """Launches that return results in buffers of torch's."""
     backend, causal = BACKENDS[name], task.sizes.mask == "causal"
-    facts = {"library": backend.library, "pinned": backend.chosen.name}
+    facts = {"library": _library(backend, task.target), "pinned": backend.chosen.name}
     if not task.sizes.is_backward:
         mask = hidden(task.sizes, task.target.device) if task.sizes.window is not None else None
         bias = None if mask is None else ~mask
@@ -147,6 +147,13 @@ def make(name: str, task: Task) -> Made:
     launches = [partial(_backward, operations, each, state, causal) for each, state in zip(task.buffers, states, strict=True)]
     renewals = [state.renew for state in states]
     return Made(launches, {**facts, "call": "torch.ops.aten: the backend's backward"}, returns=True, renewals=renewals)
+
+
+def _library(backend: Backend, target: Target) -> str:
+    """Whose kernels they are: builds for ROCm have those of AOTriton, or of CK where that is preferred, by the same names."""
+    if not target.is_amd or backend.chosen is SDPBackend.MATH:
+        return backend.library
+    return f"{str(torch.backends.cuda.preferred_rocm_fa_library()).rpartition('.')[2]} in torch"
 
 
 class State:

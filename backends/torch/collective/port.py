@@ -102,6 +102,8 @@ def _on_devices(task: Task, target: Target) -> str | None:
         return "ranks on a GPU talk over device_link or shared_gpu, not over the host"
     if not dist.is_nccl_available():
         return "this build of torch has no NCCL"
+    if target.is_amd and task.choice.proto is Proto.LL128:
+        return "whether ll128 keeps data whole over links between AMD's devices is RCCL's to tell; leave the protocol to it"
     seen = torch.cuda.device_count()
     if task.joined:
         return None

@@ -36,6 +36,8 @@ def refuses(workload: Workload, target: Target) -> str | None:
     sizes = sizes_of(workload)
     if target.kind != "cuda":
         return f"{NAME} runs on CUDA devices; the device here is a {target.kind.upper()}"
+    if target.is_amd:
+        return f"{NAME} is written for NVIDIA's devices, not for {target.architecture}"
     if installed() is None:
         return f"{NAME} is not installed; pip install {DISTRIBUTIONS[0]}"
     if FORMATS[workload.format].is_quantised:

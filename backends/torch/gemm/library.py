@@ -11,21 +11,29 @@ from typing import NamedTuple
 import torch
 
 from backends.torch.data import Operand
-from backends.torch.gemm import integers, scaled, weight_only
+from backends.torch.gemm import integers, scaled, scaled_hip, weight_only
 from backends.torch.gemm.operands import quantised_formats, quantised_of
 from backends.torch.gemm.sizes import Sizes, a_view, b_view, transposed
 from backends.torch.gemm.way import CONVERTED, Bind, Launch, Task, Way
 from backends.torch.gemm.widen import Convert, Widener
+from backends.torch.hip_target import HIPBLASLT, preferred_blas
 from backends.torch.quantise.consumable import consumable
 from backends.torch.quantise.formats import Format
 from backends.torch.target import Target
 from suite.case import Workload
+from suite.jobs.fp8 import OCP
 
 WIDE_BYTES = 2
+HIP_NAMES = {"cuBLASLt": HIPBLASLT}
 
 
 def way_of(workload: Workload, target: Target) -> Way:
     """How the product goes; its format is one that the target is not said to miss."""
+    way = _way_of(workload, target)
+    return way._replace(library=HIP_NAMES.get(way.library, way.library)) if target.is_amd else way
+
+
+def _way_of(workload: Workload, target: Target) -> Way:
     a, b = quantised_formats(workload, target)
     if a is None and b is None:
         return _plain(workload, target)
@@ -33,8 +41,10 @@ def way_of(workload: Workload, target: Target) -> Way:
     if why is not None:
         return _widened(why, a, b, target)
     if a is None:
-        return weight_only.way(workload.format, target.kind)
-    return integers.scaled(target.kind) if a.name == "int8" else scaled.quantised_scales(a, target.architecture)
+        return weight_only.way(workload.format, "hip" if target.is_amd else target.kind)
+    if a.name == "int8":
+        return integers.scaled(target.kind)
+    return scaled_hip.quantised_scales(a) if target.is_amd else scaled.quantised_scales(a, target.architecture)
 
 
 def _plain(workload: Workload, target: Target) -> Way:
@@ -69,10 +79,13 @@ def _not_as_stored(a: Format | None, b: Format | None, target: Target) -> str | 
         return "no library multiplies bf16 by weights in this format"
     for each in (b,) if a is None else (a, b):
         shifted = each.scaling.zero_point_dtype is not None
-        why = consumable(each.name, each.block.name, target.architecture, zero_point=shifted, library=True)
+        encoding = target.encoding(each.name) or OCP
+        why = consumable(each.name, each.block.name, target.architecture, zero_point=shifted, library=True, encoding=encoding)
         if why is not None:
             return why.partition(";")[0]
-    return None if a is None or a.name == "int8" else scaled.not_offered(a, b)
+    if a is None or a.name == "int8":
+        return None
+    return scaled.not_offered(a, b) or (scaled_hip.not_offered(a) if target.is_amd else None)
 
 
 def _widened(why: str, a: Format | None, b: Format | None, target: Target) -> Way:
@@ -98,6 +111,8 @@ def _both_wide(sizes: Sizes) -> int:
 
 def _blas(format_name: str, target: Target) -> str:
     """The library that torch hands a product of floating-point numbers to."""
+    if target.is_amd:
+        return preferred_blas()
     if target.kind == "cuda":
         return f"cuBLAS (preferred: {str(torch.backends.cuda.preferred_blas_library()).rpartition('.')[2]})"
     if format_name in ("fp32", "fp64") and torch.backends.mkl.is_available():

@@ -67,7 +67,7 @@ def quantised_formats(workload: Workload, target: Target) -> tuple[Format | None
     variant = variant_of(workload)
     if workload.format == "fp8_e4m3" and variant.a.block == TENSOR and target.takes_fp8_in_any_layout:
         return None, None
-    return _format(variant.a), _format(variant.b)
+    return _format(variant.a, target.fp8), _format(variant.b, target.fp8)
 
 
 def allocate(format_: Format | None, dtype: torch.dtype, shape: tuple[int, int], device: torch.device) -> Operand:
@@ -99,7 +99,7 @@ def misfit(workload: Workload, target: Target) -> str | None:
     return next((each for each in told if each is not None), None)
 
 
-def _format(storage: Storage) -> Format | None:
+def _format(storage: Storage, encoding: str) -> Format | None:
     if not storage.name:
         return None
-    return format_of(storage.name, storage.block.name, zero_point=bool(storage.zero_point_bytes))
+    return format_of(storage.name, storage.block.name, zero_point=bool(storage.zero_point_bytes), encoding=encoding)

@@ -14,7 +14,7 @@ from backends.torch.gemm.error import quantisation_error
 from backends.torch.gemm.library import way_of
 from backends.torch.gemm.operands import QuantisedOperand, allocate, quantised_formats
 from backends.torch.gemm.product import Product
-from backends.torch.gemm.refusals import output_type
+from backends.torch.gemm.refusals import output_type, storing_for
 from backends.torch.gemm.sizes import Sizes
 from backends.torch.gemm.way import Task, Way
 from backends.torch.kernel import InputSet, TorchKernel
@@ -23,12 +23,14 @@ from backends.torch.precision import precision_of
 from backends.torch.target import FORMATS, Target
 from suite.case import Case
 from suite.jobs.emulation import EXECUTED_PIPE, PASSING_BYTES
+from suite.jobs.fp8 import ENCODING
 
 Buffers = Sequence[tuple[Operand, Operand, torch.Tensor]]
 
 
 def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
     """Allocate and fill ``sets`` input sets; raises torch's and Triton's own errors when memory or a compiler gives out."""
+    target = storing_for(case, target)
     kernel = _finished_kernel(case, target, sets) if finishing.is_finished(case) else _plain_kernel(case, target, sets, seed)
     kernel.of_inputs = partial(_of_inputs, kernel, case)
     kernel.refill(seed)
@@ -37,7 +39,7 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
 
 
 def _plain_kernel(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
-    sizes, dtype, output = Sizes.of(case.workload), FORMATS[case.workload.format].operand, output_type(case.workload)
+    sizes, dtype, output = Sizes.of(case.workload), target.operand(case.workload.format), output_type(case.workload)
     a_format, b_format = quantised_formats(case.workload, target)
     buffers = []
     for _ in range(sets):
@@ -105,6 +107,7 @@ def _description(case: Case, target: Target, buffers: tuple[Operand, Operand, to
         **({"b_dtype": _name_of(b.data.dtype)} if b.data.dtype != a.data.dtype else {}),
         "output_dtype": _name_of(output.dtype),
         **({"stored": quantised} if quantised else {}),
+        **({ENCODING: encoding} if (encoding := target.encoding(case.workload.format)) else {}),
         "accumulate": FORMATS[case.workload.format].accumulate,
         "reference": "float64",
         "switches_without_effect": _idle_switches(case, target),
@@ -128,8 +131,8 @@ def _of_inputs(kernel: TorchKernel, case: Case) -> Mapping[str, Any]:
 
 def _idle_switches(case: Case, target: Target) -> list[str]:
     """Switches that allow what does not happen here: a CPU sums in the format's accumulator, torch has only one kernel for
-    TunableOp to choose from anywhere but on ROCm, roofbench's own kernels do not split K, and fp8 that is converted is summed
-    in fp32.
+    TunableOp to choose from anywhere but on ROCm, roofbench's own kernels do not split K, and fp8 is summed in fp32 where it is
+    converted, or multiplied by AMD's matrix cores.
     """
     switches = dict(case.switches)
     idle = {name for name, on in switches.items() if on is True and target.kind == "cpu"}
@@ -138,7 +141,7 @@ def _idle_switches(case: Case, target: Target) -> list[str]:
     if switches.get("reduced_precision_reduction") and case.implementation in ("triton", "triton_tuned"):
         idle.add("reduced_precision_reduction")
     by_torch = case.implementation == "library" and "emulation" not in switches
-    if switches.get("fp8_fast_accum") and by_torch and way_of(case.workload, target).pipe is not None:
+    if switches.get("fp8_fast_accum") and by_torch and (target.is_amd or way_of(case.workload, target).pipe is not None):
         idle.add("fp8_fast_accum")
     return sorted(idle)
 

@@ -26,7 +26,7 @@ from suite.jobs.gemm.formats import NONE, variant_of
 
 def reason(case: Case, target: Target) -> str | None:
     """Why this case cannot run on ``target``; ``None`` when it can."""
-    workload, switches = case.workload, dict(case.switches)
+    workload, switches, target = case.workload, dict(case.switches), storing_for(case, target)
     no_such_name = first(
         _unknown("implementation", case.implementation, IMPLEMENTATIONS),
         _unknown("format", workload.format, FORMATS),
@@ -45,6 +45,11 @@ def reason(case: Case, target: Target) -> str | None:
         or _range_reason(workload)
         or _REASONS.get(case.implementation, _triton_reason)(case, target)
     )
+
+
+def storing_for(case: Case, target: Target) -> Target:
+    """The device with fp8 stored as who computes takes it: roofbench's own kernels take OCP's, and convert that on gfx942."""
+    return target if case.implementation == "library" else target.in_ocp()
 
 
 def output_type(workload: Workload) -> torch.dtype:

@@ -66,10 +66,15 @@ def quantised_scales(a: Format, architecture: str) -> Way:
     """fp8 with one scale a tensor or row, or numbers with a scale for each block; ``architecture`` is such as ``sm_90``."""
     library = _library(a, architecture)
     if not a.block.k:
-        return Way(SCALED_MM, library, _by_rows, partial(_refused, SCALED_MM))
+        return by_rows(library)
     if a.element.bits == 4:
         return Way(SCALED_MM_BLOCKS, library, _in_blocks, _refused_packed)
     return Way(SCALED_MM_BLOCKS, library, _in_blocks, _refused_rows if a.block == ROW_128 else _refused_blocks)
+
+
+def by_rows(library: str) -> Way:
+    """fp8 with one scale a tensor or row."""
+    return Way(SCALED_MM, library, _by_rows, partial(_refused, SCALED_MM))
 
 
 def _library(a: Format, architecture: str) -> str:

@@ -34,11 +34,11 @@ TAKEN = ("w8a16", "w4a16")
 
 
 def way(name: str, kind: str) -> Way:
-    """For one of ``TAKEN`` on a device of this kind."""
+    """For one of ``TAKEN`` on a device of this kind: ``cpu``, ``cuda``, or ``hip``."""
     if name == "w4a16":
         return _four_bits(PACKINGS[kind], kind)
     own = Way(_copied(INT8), OWN, _int8, _refused_on_cpu, emulation=IN_FP32, pipe="fp32", passing_bytes=_returned_bytes)
-    return own._replace(refuses=_refused_on_cuda, passing_bytes=_returned_and_wide_bytes) if kind == "cuda" else own
+    return own._replace(refuses=_refused_on_cuda, passing_bytes=_returned_and_wide_bytes) if kind != "cpu" else own
 
 
 def _copied(call: str) -> str:
@@ -105,6 +105,8 @@ def _tiles(rows: int, k: int) -> tuple[int, ...]:
 PACKINGS = {
     "cpu": Packing("_weight_int4pack_mm_for_cpu", torch.uint8, lambda rows, k: (rows, k // 2), 1, 16, _for_cpu),
     "cuda": Packing("_weight_int4pack_mm", torch.int32, _tiles, TILE_ROWS, TILE_ROWS, _for_cuda),
+    # Tiles of 16 rows in a buffer of the same shape (ATen, ``int4mm.cu``).
+    "hip": Packing("_weight_int4pack_mm", torch.int32, _tiles, TILE_ROWS, 2 * TILE_ROWS, _for_cuda),
 }
 
 

@@ -13,9 +13,10 @@ from typing import NamedTuple
 from backends.torch.quantise.blocks import ROW_128, SQUARE_128
 from backends.torch.quantise.formats import format_of
 from suite.errors import UsageError
+from suite.jobs.fp8 import FNUZ, FP8, OCP
 
 BLOCKS_OF_128 = (ROW_128.name, SQUARE_128.name)
-FNUZ = ("gfx940", "gfx941", "gfx942")
+FNUZ_TARGETS = ("gfx940", "gfx941", "gfx942")
 
 
 class Target(NamedTuple):
@@ -54,11 +55,12 @@ class Takers(NamedTuple):
 
 
 _TO_BF16 = "have it emulated: numbers converted to bf16"
-_MATRIX_CORES = ("gfx908", "gfx90a", *FNUZ, "gfx950", "gfx1100", "gfx1101", "gfx1102", "gfx1200", "gfx1201", "gfx1250")
+MATRIX_CORES = ("gfx908", "gfx90a", *FNUZ_TARGETS, "gfx950", "gfx1100", "gfx1101", "gfx1102", "gfx1200", "gfx1201", "gfx1250")
 _FP8 = Takers("sm_89 or later, gfx950 or gfx12", _TO_BF16, sm_from=(8, 9), gfx=("gfx950", "gfx1200", "gfx1201", "gfx1250"))
+_FP8_FNUZ = Takers("gfx940 to gfx942", "take OCP's encoding, or " + _TO_BF16, gfx=FNUZ_TARGETS)
 _MX = Takers("sm_100 or later, gfx950 or gfx1250", _TO_BF16, sm_from=(10, 0), gfx=("gfx950", "gfx1250"))
 _NVFP4 = Takers("sm_100 or later, or gfx1250", _TO_BF16, sm_from=(10, 0), gfx=("gfx1250",))
-_INT8 = Takers("sm_75 or later, AMD's matrix cores or a CPU", "multiply in fp32", sm_from=(7, 5), gfx=_MATRIX_CORES, cpu=True)
+_INT8 = Takers("sm_75 or later, AMD's matrix cores or a CPU", "multiply in fp32", sm_from=(7, 5), gfx=MATRIX_CORES, cpu=True)
 _WEIGHT_ONLY = _INT8._replace(words="bf16 products: sm_80 or later, AMD's matrix cores or a CPU", sm_from=(8, 0))
 
 # Scales that are not an instruction's own, such as those of fp8 in blocks of 128, a kernel applies to its sums in between.
@@ -86,7 +88,7 @@ LIBRARIES: Mapping[str, Takers] = {
     "mxfp4": Takers("sm_100, sm_103 or gfx950", _KERNEL, sm_from=(10, 0), sm_to=(10, 3), gfx=("gfx950",)),
     "nvfp4": Takers("sm_100 or later", _KERNEL, sm_from=(10, 0)),
     "w4a16": _WEIGHT_ONLY._replace(
-        words="sm_80 or later, gfx90a to gfx950 or a CPU", instead=_KERNEL, gfx=("gfx90a", *FNUZ, "gfx950")
+        words="sm_80 or later, gfx90a to gfx950 or a CPU", instead=_KERNEL, gfx=("gfx90a", *FNUZ_TARGETS, "gfx950")
     ),
 }
 LIBRARIES_IN_BLOCKS_OF_128 = Takers(
@@ -97,16 +99,24 @@ LIBRARIES_IN_BLOCKS_OF_128 = Takers(
 )
 
 
-def consumable(name: str, block: str, target: str, *, zero_point: bool = False, library: bool = False) -> str | None:
+def encoding_for(target: str) -> str:
+    """The encoding of fp8 that a target multiplies; ``OCP`` where it multiplies neither."""
+    return FNUZ if target in FNUZ_TARGETS else OCP
+
+
+def consumable(
+    name: str, block: str, target: str, *, zero_point: bool = False, library: bool = False, encoding: str = OCP
+) -> str | None:
     """Why ``target`` cannot multiply a format with these blocks as it is stored, with the remedy; ``None`` when it can.
 
     It can when its matrix instructions take the elements, and also the scales where a kernel could not apply them between
-    instructions; with ``library``, when a library that torch calls does.  Raises ``UsageError`` for a format, block or target
-    that there is not.
+    instructions; with ``library``, when a library that torch calls does.  ``encoding`` is that of plain fp8.  Raises
+    ``UsageError`` for a format, block or target that there is not.
     """
-    format_, machine = format_of(name, block, zero_point=zero_point), Target.parse(target)
-    by_instruction = INSTRUCTIONS[name]
-    if name in ("fp8_e4m3", "fp8_e5m2") and target in FNUZ:
+    format_, machine = format_of(name, block, zero_point=zero_point, encoding=encoding), Target.parse(target)
+    in_fnuz = name in FP8 and encoding == FNUZ
+    by_instruction = _FP8_FNUZ if in_fnuz else INSTRUCTIONS[name]
+    if name in FP8 and target in FNUZ_TARGETS and not in_fnuz:
         return f"{target} multiplies fp8 in the FNUZ encoding, {format_.title} is in OCP's; {_TO_BF16}"
     if not by_instruction.include(machine):
         return f"{format_.title} needs {by_instruction.words}, not {target}; {by_instruction.instead}"
@@ -114,8 +124,8 @@ def consumable(name: str, block: str, target: str, *, zero_point: bool = False, 
         return None
     if zero_point and name == "int8":
         return f"{format_.title}: no library call takes zero points; leave them out, or {_KERNEL}"
-    in_blocks_of_128 = name in ("fp8_e4m3", "fp8_e5m2") and block in BLOCKS_OF_128
-    by_library = LIBRARIES_IN_BLOCKS_OF_128 if in_blocks_of_128 else LIBRARIES[name]
+    in_blocks_of_128 = name in FP8 and block in BLOCKS_OF_128
+    by_library = LIBRARIES_IN_BLOCKS_OF_128 if in_blocks_of_128 else by_instruction if in_fnuz else LIBRARIES[name]
     if by_library.include(machine):
         return None
     return f"{format_.title} through a library needs {by_library.words}, not {target}; {by_library.instead}"

@@ -2,7 +2,9 @@
 
 Sources, both at https://www.opencompute.org/documents: OCP 8-bit Floating Point Specification (OFP8) revision 1.0, section 5
 (E4M3 has no infinity and one NaN a sign, E5M2 follows IEEE 754), and OCP Microscaling Formats (MX) Specification v1.0, section
-5.3 (E3M2, E2M3 and E2M1 have neither).
+5.3 (E3M2, E2M3 and E2M1 have neither).  FNUZ, of AMD's gfx940 to gfx942, is by the HIP documentation, "Low precision floating
+point types", and Noune et al., "8-bit Numerical Formats for Deep Neural Networks" (arXiv 2206.02915): no infinity, and the code
+of -0 is the only NaN, so that a bias larger by one leaves as many numbers.
 Where MX leaves NaN to the implementation, it becomes the largest positive number, as in PTX's ``cvt.satfinite``.
 """
 
@@ -39,7 +41,7 @@ class SmallFloat:
     """A sign, ``exponent_bits`` and ``mantissa_bits``; subnormal where the exponent field is 0.
 
     ``largest_code`` is the code of the largest number; ``infinity`` and ``nan`` are those of the positive ones, where the type
-    has them.
+    has them.  One whose ``nan`` is the sign alone has no -0.
     """
 
     name: str
@@ -74,8 +76,14 @@ class SmallFloat:
         """The largest error of rounding a number of the normal range, relative to it."""
         return 2.0 ** -(self.mantissa_bits + 1)
 
+    @property
+    def has_negative_zero(self) -> bool:
+        return self.nan != 1 << (self.bits - 1)
+
     def value(self, code: int) -> float:
         """What one bit pattern is worth."""
+        if code == self.nan:
+            return float("nan")
         sign = -1.0 if code >> (self.bits - 1) else 1.0
         magnitude = code & ((1 << (self.bits - 1)) - 1)
         if magnitude <= self.largest_code:
@@ -101,6 +109,8 @@ class SmallFloat:
         codes = magnitude.add_(anchor.view(torch.float64)).view(torch.int64).sub_(anchor)
         codes += binade.sub_(first) << self.mantissa_bits
         signs = torch.signbit(values).to(torch.uint8) << (self.bits - 1)
+        if not self.has_negative_zero:
+            signs.masked_fill_((codes == 0) | (codes > self.largest_code), 0)
         for_nan = self.largest_code if self.nan is None else self.nan
         return codes.to(torch.uint8).add_(signs).masked_fill_(values.isnan(), for_nan)
 
@@ -128,3 +138,5 @@ E5M2 = SmallFloat("e5m2", torch.float8_e5m2, 5, 2, bias=15, largest_code=0x7B, i
 E2M3 = SmallFloat("e2m3", torch.uint8, 2, 3, bias=1, largest_code=0x1F)
 E3M2 = SmallFloat("e3m2", torch.uint8, 3, 2, bias=3, largest_code=0x1F)
 E2M1 = SmallFloat("e2m1", torch.float4_e2m1fn_x2, 2, 1, bias=1, largest_code=0x07)
+E4M3_FNUZ = SmallFloat("e4m3fnuz", torch.float8_e4m3fnuz, 4, 3, bias=8, largest_code=0x7F, nan=0x80)
+E5M2_FNUZ = SmallFloat("e5m2fnuz", torch.float8_e5m2fnuz, 5, 2, bias=16, largest_code=0x7F, nan=0x80)

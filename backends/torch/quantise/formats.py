@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 
 from backends.torch.quantise.blocks import ROW, ROW_128, SQUARE_128, TENSOR, Block
-from backends.torch.quantise.elements import E2M1, E2M3, E3M2, E4M3, E5M2, SmallFloat
+from backends.torch.quantise.elements import E2M1, E2M3, E3M2, E4M3, E4M3_FNUZ, E5M2, E5M2_FNUZ, SmallFloat
 from backends.torch.quantise.fp8 import Float32Scaling
 from backends.torch.quantise.integers import INT4, INT8, INT8_SHIFTED, UINT4, Integer, ShiftedScaling, SymmetricScaling
 from backends.torch.quantise.mx import PowerOfTwoScaling
@@ -18,6 +18,7 @@ from backends.torch.quantise.nvfp4 import TwoLevelScaling
 from backends.torch.quantise.packing import packed_columns
 from backends.torch.quantise.scaling import ErrorBound, Scaling
 from suite.errors import UsageError, nearest
+from suite.jobs.fp8 import FNUZ, OCP
 
 MX_BLOCK = Block(1, 32)
 NVFP4_BLOCK = Block(1, 16)
@@ -49,8 +50,9 @@ class Format:
 
     @property
     def title(self) -> str:
-        """Name, block and zero point in a few words, different for every format."""
-        return f"{self.name} {self.block.name}" + (" with zero point" if self.scaling.zero_point_dtype else "")
+        """Name, block, zero point and FNUZ in a few words, different for every format."""
+        beside = " with zero point" if self.scaling.zero_point_dtype else " in FNUZ" if self.element in FNUZ_ELEMENTS else ""
+        return f"{self.name} {self.block.name}{beside}"
 
     @property
     def bound(self) -> ErrorBound:
@@ -127,8 +129,15 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 
-def format_of(name: str, block: str | None = None, *, zero_point: bool = False) -> Format:
+# Formats of blocks that MX defines have OCP's elements on every device.
+IN_FNUZ: Mapping[str, Family] = {"fp8_e4m3": _fp8(E4M3_FNUZ), "fp8_e5m2": _fp8(E5M2_FNUZ)}
+FNUZ_ELEMENTS = (E4M3_FNUZ, E5M2_FNUZ)
+
+
+def format_of(name: str, block: str | None = None, *, zero_point: bool = False, encoding: str = OCP) -> Format:
     """The format of this name; ``block`` is ``tensor``, ``row`` or rows x k as in ``1x128``, the usual one if left out.
+
+    ``encoding`` is of plain fp8 numbers: ``OCP`` or ``FNUZ``.
 
     Raises ``UsageError`` for a name, a block or a zero point that there is not.
     """
@@ -136,7 +145,7 @@ def format_of(name: str, block: str | None = None, *, zero_point: bool = False) 
         by_element = [each for each in FAMILIES if each.startswith(f"{name}_")]
         remedy = f"; name its elements: {' or '.join(by_element)}" if by_element else nearest(name, FAMILIES)
         raise UsageError(f"unknown number format '{name}'{remedy}")
-    family = FAMILIES[name]
+    family = IN_FNUZ.get(name, FAMILIES[name]) if encoding == FNUZ else FAMILIES[name]
     offered = {each.name: each for each in family.blocks}
     if block is not None and block not in offered:
         raise UsageError(f"{name} has no blocks of {block}, only {' or '.join(offered)}{_other_formats(block)}")

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.port import emulation
 from backends.triton.gemm.trials import SETS_AT_MOST
 from backends.triton.gemm.tuning import search
+from backends.triton.version import triton_version
 from suite.case import Workload
 from suite.jobs.attention import sizes_of
 
@@ -39,8 +39,11 @@ GLUON = "gluon"
 
 def reason(name: str, workload: Workload, device: Device) -> str | None:
     """Why this attention cannot run here; ``None`` when it can.  Its format is one that the kernels take."""
-    problem = problem_of(workload)
-    backward = sizes_of(workload).is_backward
+    return refused(name, problem_of(workload), device, backward=sizes_of(workload).is_backward)
+
+
+def refused(name: str, problem: Problem, device: Device, *, backward: bool) -> str | None:
+    """The same of a problem as the kernels see it."""
     if name == GLUON:
         return _hopper_reason(problem, device, backward)
     if device.unknown:
@@ -212,7 +215,7 @@ def _said(made: Made, device: Device) -> Mapping[str, Any]:
     loads = "tensor descriptors" if device.has_descriptors else f"pointers: {device.name} has no tensor descriptors"
     transposed = {"v_layout": "batch, heads, columns, rows: written so before the timed launch"}
     of_fp8 = transposed if any("e4m3" in each or "f8f6f4" in each for each in made.facts["instructions"]) else {}
-    return {"library": f"Triton {version('triton')}", "loads": loads, **made.facts, **of_fp8}
+    return {"library": f"Triton {triton_version()}", "loads": loads, **made.facts, **of_fp8}
 
 
 def _sizes_reason(problem: Problem, device: Device) -> str | None:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -24,6 +23,7 @@ from backends.triton.gemm.launch import Load, load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.trials import SETS_AT_MOST
 from backends.triton.gemm.tuning import search
+from backends.triton.version import triton_version
 from suite.case import Workload
 from suite.jobs.decode import activation_of, scaling_of, sizes_of
 from suite.jobs.emulation import EXECUTED_PIPE, PASSING_BYTES
@@ -66,7 +66,7 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
         made = _tuned(maker, task, best, made, choices, cuda)
     emulated = emulation(maker.problem, activation_of(task.workload), made.facts["instructions"])
     executed = {EXECUTED_PIPE: EIGHT_BITS_AS} if emulated and maker.problem.has_eight_bits else {}
-    return MadeReady(made.launches, {"library": f"Triton {version('triton')}", **made.facts, **executed}, emulation=emulated)
+    return MadeReady(made.launches, {"library": f"Triton {triton_version()}", **made.facts, **executed}, emulation=emulated)
 
 
 def emulation(problem: Problem, activation: str, instructions: list[str]) -> str:

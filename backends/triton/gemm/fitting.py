@@ -1,7 +1,6 @@
 """The first configuration of a table that fits a device, and why others do not."""
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -9,6 +8,7 @@ from triton.errors import TritonError
 
 from backends.triton.gemm.made import Made
 from backends.triton.gemm.tuning import Refused
+from backends.triton.version import triton_version
 from suite.reason import one_line
 
 
@@ -42,6 +42,6 @@ def first_fitting(choices: Sequence[Any], make: Callable[[Any], Made]) -> tuple[
         return config, made.knowing({"chosen_by": "the first of a table that fits", **more})
     tried = "; ".join(f"{label}: {why}" for label, why in passed_over.items())
     raise NotImplementedError(
-        f"none of {len(passed_over)} configurations of this kernel fits this device with Triton {version('triton')}"
+        f"none of {len(passed_over)} configurations of this kernel fits this device with Triton {triton_version()}"
         f" ({tried}); take another implementation, or another version of Triton"
     )

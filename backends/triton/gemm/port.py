@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from typing import Any
 
 from backends.triton.gemm.call import Matrices, call
@@ -13,6 +12,7 @@ from backends.triton.gemm.launch import Load, load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.problem import NUMBERS, Problem
 from backends.triton.gemm.tuning import Candidate, search
+from backends.triton.version import triton_version
 
 LARGEST = 2**31 - 1024  # positions are 32-bit, and the last tile passes the edge
 BUDGET_S = 60.0
@@ -83,7 +83,7 @@ def describe(problem: Problem, config: Config, device: Device) -> dict[str, Any]
     described = by_descriptors(problem, device)
     own = {"slices": config.slices, "flattened": config.flatten, "programs_per_unit": config.resident} if described else {}
     return {
-        "library": f"Triton {version('triton')}",
+        "library": f"Triton {triton_version()}",
         "loads": "tensor descriptors" if described else f"pointers: {_no_descriptors(problem, device)}",
         "tiles": config.tiles,
         "warps": config.warps,

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import version
 from typing import Any, TypeAlias
 
 import torch
@@ -29,6 +28,7 @@ from backends.triton.grouped.config import candidates
 from backends.triton.grouped.hopper_call import HopperConfig
 from backends.triton.grouped.problem import BLOCK, NONE, Problem
 from backends.triton.quantised.prepack import by_blocks
+from backends.triton.version import triton_version
 from suite.case import Workload
 from suite.jobs.grouped_gemm import sizes_of
 from suite.jobs.grouped_gemm.formats import scaling_of
@@ -68,7 +68,7 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
     made = maker.make(choices[0]).knowing({"chosen_by": chosen_by})
     if name == "triton_tuned":
         made = _tuned(maker, task, made, choices, cuda)
-    facts = {"library": f"Triton {version('triton')}", "schedule": SCHEDULE, **made.facts}
+    facts = {"library": f"Triton {triton_version()}", "schedule": SCHEDULE, **made.facts}
     return MadeReady(made.launches, facts, emulation=emulation(made.facts, maker.problem.format))
 
 

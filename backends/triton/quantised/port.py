@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 from backends.triton.gemm import config as plain_config
@@ -16,6 +15,7 @@ from backends.triton.quantised import scaled_config, weight_config
 from backends.triton.quantised.converted import plain_of
 from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.product import Product
+from backends.triton.version import triton_version
 
 
 def reason(problem: Problem, switches: Mapping[str, Any], device: Device) -> str | None:
@@ -52,7 +52,7 @@ def make(product: Product, config: Any, loaded: Load = load, sets: int | None = 
     compile_s = time.perf_counter() - began_s
     *passes, last = ready[0]
     before = {"passes": [each.facts.get("kernel", "") for each in passes]} if passes else {}
-    cut = {"library": f"Triton {version('triton')}", **product.describe(config), **before}
+    cut = {"library": f"Triton {triton_version()}", **product.describe(config), **before}
     facts = {**cut, **last.facts, "compile_s": compile_s, "compiler_cache": COMPILER_CACHE}
     return Made(tuple(_in_turn(each) for each in ready), facts)
 
