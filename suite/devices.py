@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +15,8 @@ from suite.backend import DeviceInfo
 from suite.errors import DeviceNotFound, UsageError
 from suite.hardware.assign import check_named
 from suite.planned import DeviceSlot
-from suite.settings import BackendSettings, RunConfig
+from suite.plugins import place
+from suite.settings import OWN_BACKENDS, BackendSettings, RunConfig
 
 if TYPE_CHECKING:
     from suite.probe import ProbeResult
@@ -67,17 +67,30 @@ def without_classes(error: str) -> str:
     return error[found.end() if ours else found.start(1) :]
 
 
-def _refuse_settings(error: str) -> None:
+def _refuse_settings(error: str, backend: BackendSettings) -> None:
     """What a backend refuses as bad input is no want of a device: another option, or another environment, would do."""
     found = CLASS.match(error)
     if found is not None and found[1] == UsageError.__name__:
-        raise UsageError(without_classes(error))
+        of_plugin = _of_plugin(backend)
+        raise UsageError(
+            f"backend '{backend.name}'{of_plugin} {without_classes(error)}" if of_plugin else without_classes(error)
+        )
+
+
+def _of_plugin(backend: BackendSettings) -> str:
+    """Whose a backend is and how it was found, for an error of its own; empty for one of ours or of the user's."""
+    if backend.name in OWN_BACKENDS:
+        return ""
+    from suite.plugins.used import backend_offer
+
+    offer = backend_offer(backend)
+    return "" if offer is None else f" of {offer.owner} ({offer.entry})"
 
 
 def missing(target: str) -> str:
     """Why a backend cannot even be asked: its module is not there; empty where it is."""
     module = target.partition(":")[0]
-    if _is_there(module):
+    if place.is_there(module):
         return ""
     if module.startswith(f"{OWN}."):
         *others, last = built_in()
@@ -88,14 +101,7 @@ def missing(target: str) -> str:
 def built_in() -> list[str]:
     """The backends that this version can measure with, of those it has settings for."""
     offered = sorted(file.name.removesuffix(".yaml") for file in (resources.files("configs") / "backend").iterdir())
-    return [name for name in offered if _is_there(f"{OWN}.{name}")]
-
-
-def _is_there(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
+    return [name for name in offered if place.is_there(f"{OWN}.{name}")]
 
 
 def resolve(config: RunConfig, ask: "Ask" = ask_backend) -> Resolved:
@@ -108,7 +114,16 @@ def resolve(config: RunConfig, ask: "Ask" = ask_backend) -> Resolved:
     chosen = [(backend, info) for backend, devices in found for info in choose(devices, config.device, backend.name)]
     slots = tuple(DeviceSlot(slot, backend.name, backend.target or "", info) for slot, (backend, info) in enumerate(chosen))
     sheets = tuple(_by_another_sheet(config, [info for _, info in chosen]))
-    return Resolved(replace(config, backends={backend.name: backend for backend, _ in found}), slots, (*notes, *sheets))
+    named = {backend.name: backend for backend, _ in found}
+    return Resolved(replace(config, backends=named), slots, (*notes, *sheets, *_left_out()))
+
+
+def _left_out() -> tuple[str, ...]:
+    """What is installed beside roofbench and cannot be asked for."""
+    from suite.plugins.offers import refusals
+    from suite.plugins.used import sheet_refusals
+
+    return (*refusals(), *sheet_refusals())
 
 
 def _by_another_sheet(config: RunConfig, devices: Sequence[DeviceInfo]) -> Iterator[str]:
@@ -138,10 +153,10 @@ def _named(backends: Mapping[str, BackendSettings], ask: "Ask") -> _Found:
 
 def _devices(backend: BackendSettings, ask: "Ask") -> Sequence[DeviceInfo]:
     result = ask(backend.target or "", backend.options)
-    _refuse_settings(result.error)
+    _refuse_settings(result.error, backend)
     if not result.devices:
         why = without_classes(result.error) or "it finds none"
-        raise DeviceNotFound(f"no device for backend '{backend.name}': {why}; {LIST}")
+        raise DeviceNotFound(f"no device for backend '{backend.name}'{_of_plugin(backend)}: {why}; {LIST}")
     return result.devices
 
 
@@ -151,7 +166,7 @@ def _automatic(auto: BackendSettings, ask: "Ask") -> _Found:
         result = ask(backend.target or "", backend.options)
         if result.devices:
             return _Found([(backend, result.devices)], tuple(_passed_over(reasons)))
-        _refuse_settings(result.error)
+        _refuse_settings(result.error, backend)
         reasons[backend.name] = without_classes(result.error) or "it finds no device"
     tried = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     raise DeviceNotFound(f"no backend finds a device ({tried}); {LIST}")

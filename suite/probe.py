@@ -18,13 +18,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from suite.backend import DeviceInfo
 from suite.launcher.reaper import MARK, kill_marked
+from suite.plugins.place import sources
 from suite.worker.lifeline import bind_to_parent, leave_no_core
 
 TIME_LIMIT_S = 90.0  # the first import of a framework from a cold network disk takes most of a minute
@@ -170,10 +171,18 @@ def _identity(target: str, options: Mapping[str, Any], root: Path) -> str:
         "visibility": {name: os.environ.get(name) for name in _VISIBILITY},
         "python": [sys.version, sys.prefix],
         "packages": {name: _version(name) for name in _PACKAGES},
-        "sources": sorted((str(path), path.stat().st_mtime_ns) for path in _BACKENDS.rglob("*.py")),
+        "sources": sorted((str(path), path.stat().st_mtime_ns) for path in _sources(target)),
         "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [],
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+
+def _sources(target: str) -> Iterator[Path]:
+    """Those of our backends, and of a backend of another package, whose version may stay the same while it is written."""
+    yield from _BACKENDS.rglob("*.py")
+    module = target.partition(":")[0]
+    if not module.startswith(f"{_BACKENDS.name}."):
+        yield from sources(module)
 
 
 def _text(path: Path) -> str | None:
@@ -246,10 +255,10 @@ def main() -> int:
     os.set_inheritable(given.fd, False)
 
     # Loaded here: this module is also imported by the command line, which must stay quick.
-    from suite.worker.serve import caught, describe, load
+    from suite.worker.serve import caught, describe, made
 
     found: list[DeviceInfo] = []
-    failure = caught(lambda: found.extend(load(given.target)(given.options).devices()), describe)
+    failure = caught(lambda: found.extend(made(given.target, given.options).devices()), describe)
     result = ProbeResult((), f"backend {given.target}: {failure.reason}") if failure else ProbeResult(tuple(found))
     with socket.socket(fileno=given.fd) as sock:
         sock.sendall(json.dumps(_to_json(result)).encode())

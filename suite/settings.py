@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 from suite.errors import UsageError
 
+# ``auto`` stands for the first of the others that finds a device.
+OWN_BACKENDS = ("auto", "cpu", "cuda", "rocm", "xla")
+
 
 class Limits(NamedTuple):
     """The smallest and the largest value that a setting may have."""
@@ -140,7 +143,9 @@ class SearchSettings:
 
 @dataclass
 class BackendSettings:
-    """Which runtime measures.  ``target`` is ``module:Class``; ``auto`` is resolved by a probe in a child process."""
+    """Which runtime measures.  ``target`` is ``module:Class``, which a plugin's entry point gives where no file does; ``auto``
+    is resolved by a probe in a child process.
+    """
 
     name: str = "auto"
     target: str | None = None
@@ -170,7 +175,8 @@ class RunConfig:
     anything runs, ``record`` stores it as ``out_of_memory`` without running it. More than ``max_cases`` planned cases on
     a device are refused; workloads whose single launch takes longer than ``max_kernel_s`` even at the device's peak are
     left out of the plan, which says so; the sweep stops after ``max_time_s`` and can be resumed.  Devices that another run
-    holds are waited for ``wait_s``, all of them together.  With ``search`` shapes are sought instead of given.
+    holds are waited for ``wait_s``, all of them together.  With ``search`` shapes are sought instead of given.  ``plugins``
+    says which distribution each job and backend is of that is not roofbench's: ``jobs.NAME`` and ``backends.NAME`` by owner.
     """
 
     jobs: dict[str, JobSettings] = field(default_factory=dict)
@@ -182,6 +188,7 @@ class RunConfig:
     device: Any = 0
     hardware: str | None = None
     hardware_folders: list[str] = field(default_factory=list)
+    plugins: dict[str, str] = field(default_factory=dict)
     oversize: str = "refuse"
     max_cases: int | None = None
     max_kernel_s: float | None = None

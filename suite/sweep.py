@@ -24,6 +24,7 @@ from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.plan import data_seed
 from suite.planned import DeviceSlot, PlannedCase
+from suite.plugins import used as plugins
 from suite.probe import forget
 from suite.protocol import Ready
 from suite.rows import BaseFigures, BaseKey, Figures
@@ -105,7 +106,7 @@ def sweep(plan: Sweep, store: "Store", watch: Watch) -> SweepFinished:
 def carry_out(plan: Sweep, workers: Workers, store: "Store", watch: Watch) -> SweepFinished:
     """``sweep`` with workers that were started before the store was opened, so that a run that cannot be leaves no file."""
     places = {slot.slot: device_row(slot, workers.answers[slot.slot], plan.config) for slot in plan.slots}
-    with _open_run(plan, store, places, _environment(plan.slots, workers.answers)) as writer:
+    with _open_run(plan, store, places, _environment(plan, workers.answers)) as writer:
         workers.locks.name(writer.run)
         ledger = Ledger(writer, places, Figures(_comparable(plan, places), plan.disturbed))
         return _measure(plan, workers.launcher, ledger, _saying_why(watch, writer))
@@ -280,10 +281,12 @@ def _comparable(plan: Sweep, places: Mapping[int, Place]) -> BaseFigures:
     return {key: value for key, value in plan.figures.items() if key.device_uid in measured}
 
 
-def _environment(slots: Sequence[DeviceSlot], started: Mapping[int, Ready | Death]) -> dict[str, Facts]:
-    """The system's facts, and a section for what each worker says of its libraries and its device."""
+def _environment(plan: Sweep, started: Mapping[int, Ready | Death]) -> dict[str, Facts]:
+    """The system's facts, the versions of plugins, and a section for what each worker says of its libraries and its device."""
     facts = system_facts()
-    for slot in slots:
+    if versions := plugins.facts(plan.config):
+        facts["plugins"] = versions
+    for slot in plan.slots:
         answer = started[slot.slot]
         if isinstance(answer, Ready):
             facts[f"{slot.backend} device {answer.device.index}"] = dict(answer.environment)

@@ -3,19 +3,22 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.commands.options import add_config_dir, add_json
 from suite.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from suite.probe import ProbeResult
 
 SUMMARY = "List the devices of every backend, and the spec sheet each is matched to."
 DETAIL = """\
-Each backend is asked in a child process. A device is matched to a sheet of configs/hardware by its exact runtime name;
-one that no sheet names is stated as unknown, and fractions of spec are then n/a. A backend that cannot be loaded says why."""
+Each backend is asked in a child process, those of plugins too. A device is matched to a sheet of configs/hardware by its
+exact runtime name; one that no sheet names is stated as unknown, and fractions of spec are then n/a. A backend that cannot
+be loaded says why."""
 EXAMPLES = """\
 roofbench devices                  all backends
 roofbench devices backend=cuda     one backend only
@@ -40,20 +43,44 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask every backend and print what it finds."""
     _refuse_other_forms(args.overrides)
-    from suite.config import compose
-    from suite.devices import ask_backend, candidates
-
-    config = compose(args.overrides, args.config_dir)
-    found = [
-        Found(name, ask_backend(backend.target or "", backend.options), config.hardware_folders)
-        for name, backend in candidates(config.backends).items()
-    ]
+    found = [*_asked(args.overrides, args.config_dir)]
+    if not any(text.partition("=")[0] == "backend" for text in args.overrides):
+        found += _of_plugins(args.overrides, args.config_dir)
     if args.json:
-        json.dump([row for each in found for row in _json_rows(each)], sys.stdout, indent=2)
+        json.dump([row for each in found for row in _json_rows(each)], sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
     else:
         sys.stdout.writelines(line + "\n" for each in found for line in _lines(each))
     return 0
+
+
+def _asked(overrides: Sequence[str], config_dir: "Path | None") -> Iterator[Found]:
+    from suite.config import compose
+    from suite.devices import ask_backend, candidates
+
+    config = compose(overrides, config_dir)
+    for name, backend in candidates(config.backends).items():
+        yield Found(name, ask_backend(backend.target or "", backend.options), config.hardware_folders)
+
+
+def _of_plugins(overrides: Sequence[str], config_dir: "Path | None") -> Iterator[Found]:
+    """What is installed beside roofbench; one that cannot be asked says whose it is, as do those that are refused."""
+    from suite.devices import without_classes
+    from suite.plugins.offers import find, names, refusals
+    from suite.probe import ProbeResult
+
+    sys.stderr.writelines(f"roofbench: {line}\n" for line in refusals())
+    for name in names("backend"):
+        offer = find("backend", name)
+        try:
+            found = [*_asked([*overrides, f"backend={name}"], config_dir)]
+        except UsageError as error:
+            found = [Found(name, ProbeResult((), str(error)), [])]
+        for each in found:
+            told = (
+                f"{without_classes(each.result.error)}; {offer.entry} in {offer.owner}" if offer and each.result.error else ""
+            )
+            yield each._replace(result=each.result._replace(error=told))
 
 
 def _refuse_other_forms(overrides: Sequence[str]) -> None:

@@ -4,9 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from suite.config.schema import OFFERED_JOBS
+from suite.config.schema import OFFERED_JOBS, outside_names
+from suite.config.words import written
 from suite.errors import UsageError, nearest
-from suite.jobs.registry import JOBS
+from suite.jobs.registry import find
 from suite.plan import parse_regime
 from suite.search.settings import check_search
 from suite.settings import RunConfig
@@ -19,7 +20,8 @@ LARGEST_SEED = 2**63 - 1  # what a store's integer column holds
 def check(config: RunConfig) -> None:
     """Raise ``UsageError`` naming the first value that nothing can be measured with."""
     if not config.jobs:
-        raise UsageError(f"no job is selected; choose from: {', '.join(OFFERED_JOBS)}, as in job=gemm or 'job=[gemm]'")
+        known = ", ".join([*OFFERED_JOBS, *outside_names("job")])
+        raise UsageError(f"no job is selected; choose from: {known}, as in job=gemm or 'job=[gemm]'")
     if not config.backends:
         raise UsageError("no backend is selected; write backend=auto, or name one or several as in 'backend=[cpu,cuda]'")
     if not config.store.url.strip():
@@ -31,7 +33,7 @@ def check(config: RunConfig) -> None:
         if label != "standard":
             parse_regime(label)
     for name, settings in config.jobs.items():
-        JOBS[name].check(settings)
+        find(name).check(settings)
     if config.search is not None:
         check_search(config)
     _check_backends(config)
@@ -56,7 +58,7 @@ def check_device(device: Any) -> None:
     for one in wanted:
         if isinstance(one, bool) or not isinstance(one, int | str) or one == "":
             raise UsageError(
-                f"device={_written(one)} is no device; write an index, a list such as device=[0,1], device=all or a MIG name"
+                f"device={written(one)} is no device; write an index, a list such as device=[0,1], device=all or a MIG name"
             )
         if isinstance(one, int) and one < 0:
             raise UsageError(f"device={one} is below 0; devices are counted from 0 as `roofbench devices` prints them")
@@ -64,11 +66,6 @@ def check_device(device: Any) -> None:
         raise UsageError(f"device={wanted} names a device twice; name each once")
     if isinstance(device, list) and "all" in device:
         raise UsageError("device=[all] mixes a list with all; write device=all")
-
-
-def _written(value: Any) -> str:
-    """A value as YAML has it and not Python."""
-    return {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else str(value)
 
 
 def _check_limits(config: RunConfig) -> None:

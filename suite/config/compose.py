@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -17,13 +17,17 @@ from suite.config.explain import explain
 from suite.config.interruption import interrupted_afterwards
 from suite.config.overrides import parse, refuse_hydras_own, refuse_sweeps, take_hardware, tidy
 from suite.config.own_files import own_files
+from suite.config.plugin_files import asks_outside, plugin_files, refuse_doubled
+from suite.config.plugin_settings import plugin_sheets, plugins_of, with_target
 from suite.config.schema import RunSchema, register
+from suite.config.typed import refuse_other_types
 from suite.config.unknown import ENTRIES, no_such_key, refuse_unknown_entries, selected
 from suite.errors import UsageError
 from suite.settings import RunConfig
 
 CONFIG_MODULE = "configs"
 CONFIG_NAME = "run"
+GROUPS_OF_SETTINGS = ("jobs", "backends", "measure", "store")
 BARE = (ValueError, OSError, RecursionError, AssertionError, AttributeError)
 
 
@@ -44,7 +48,11 @@ def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> Di
     """The composed node as Hydra leaves it, with its ``hydra`` branch."""
     register()
     given = tidy(overrides, config_dir)
-    with own_files(config_dir), hydra.initialize_config_module(CONFIG_MODULE, version_base="1.3"):
+    with (
+        own_files(config_dir),
+        plugin_files(asks_outside([parse(text) for text in given], config_dir)),
+        hydra.initialize_config_module(CONFIG_MODULE, version_base="1.3"),
+    ):
         try:
             node: DictConfig = hydra.compose(CONFIG_NAME, given, return_hydra_config=True)
         # Hydra says some things with bare errors; nothing but its composing runs in this block.
@@ -74,10 +82,15 @@ def from_composed(node: DictConfig, hardware: str | None = None, config_dir: Pat
         _refuse_unselected(node, told.overrides.task)
     except OmegaConfBaseException as error:
         raise explain(error) from error
+    refuse_doubled(choices, config_dir)
+    values["backends"] = {name: with_target(settings) for name, settings in values["backends"].items()}
+    plugins = plugins_of(values["jobs"], values["backends"])
+    sheet = hardware or choices.get("hardware")
     config = RunConfig(
         **values,
-        hardware=hardware or choices.get("hardware"),
-        hardware_folders=_sheet_folders(config_dir),
+        hardware=sheet,
+        hardware_folders=[*_sheet_folders(config_dir), *plugin_sheets(sheet, plugins)],
+        plugins=plugins,
         experiment=choices.get("experiment") or "",
     )
     check(config)
@@ -101,11 +114,19 @@ def _sheet_folders(config_dir: Path | None) -> list[str]:
 
 def _values(node: DictConfig) -> dict[str, Any]:
     names = [field.name for field in fields(RunSchema) if field.name != "hardware"]
+    for group in GROUPS_OF_SETTINGS:
+        if not isinstance(node[group], DictConfig):  # what an interpolation came to
+            refuse_other_types(group, node[group], dict[str, Any])
+    if not isinstance(node.search, DictConfig):
+        refuse_other_types("search", node.search, None | dict[str, Any])
     for key in node:
         if key not in (*names, "hardware", "hydra"):
             raise no_such_key(str(key))
     refuse_unknown_entries(node)
     values = {name: _object(node[name]) for name in names}
+    hints = get_type_hints(RunSchema)
+    for name, value in values.items():
+        refuse_other_types(name, value, hints[name])
     for group in ("jobs", "backends"):
         values[group] = {name: settings for name, settings in values[group].items() if selected(node[group][name])}
     return values

@@ -17,14 +17,26 @@ from omegaconf.errors import (
 )
 from yaml import MarkedYAMLError
 
-from suite.config.schema import GROUPS
+from suite.config.plugin_files import without_file
+from suite.config.schema import GROUPS, outside_names
 from suite.config.unknown import no_such_key
+from suite.config.words import (
+    LIST_WANTED,
+    NEITHER_TRUE_NOR_FALSE,
+    NO_NULL,
+    NOT_A_NUMBER,
+    NOT_TEXT,
+    NOT_WHOLE,
+    SETTINGS_WANTED,
+    written,
+)
 from suite.errors import UsageError, nearest
 
 LISTED_AT_MOST = 12  # a longer list of names is looked up with the command that prints it
 BY_NAME = ("job", "backend")  # groups whose files each fill one entry of ``jobs`` or ``backends``
 
 OTHER_SUFFIX = ".yml"
+CHOICE = "_dummy_"  # the key under which Hydra resolves the choice of a group
 
 DEEPEST_DEFAULTS = 100  # frames of Hydra's reading of defaults lists that nest without a circle
 
@@ -35,16 +47,16 @@ SETTINGS_EXPECTED = "holds settings by name and is no list; write {key}.NAME=VAL
 
 # What OmegaConf says about a value of the wrong type, and what is said here.
 EXPECTED = {
-    "converted to Float": "is not a number",
-    "converted to Integer": "is not a whole number",
-    "is not a valid bool": "is neither true nor false",
-    "is not a ListConfig": "is one value where a list is expected; write {key}=[{value}]",
-    "is not a DictConfig": "is one value where settings are expected; write {key}.NAME=VALUE",
-    "to string": "is not text",
-    "Cannot assign": "is one value where settings are expected; write {key}.NAME=VALUE",
+    "converted to Float": NOT_A_NUMBER,
+    "converted to Integer": NOT_WHOLE,
+    "is not a valid bool": NEITHER_TRUE_NOR_FALSE,
+    "is not a ListConfig": LIST_WANTED,
+    "is not a DictConfig": SETTINGS_WANTED,
+    "to string": NOT_TEXT,
+    "Cannot assign": SETTINGS_WANTED,
     "NoneType is not a subclass": "is no value; leave it out",
-    "is not a subclass of": "is one value where settings are expected; write {key}.NAME=VALUE",
-    "not Optional": "may not be null; leave it out for the default",
+    "is not a subclass of": SETTINGS_WANTED,
+    "not Optional": NO_NULL,
 }
 
 
@@ -126,8 +138,11 @@ def _no_such_option(error: MissingConfigException, place: str, config_dir: Path 
         )
     if config_dir is not None and (wrong := _no_file(config_dir / group / f"{name}.yaml")):
         return UsageError(f"{place}{wrong}")
+    if group in BY_NAME and (wrong := without_file(group, name)):
+        return UsageError(f"{place}{wrong}")
     # Hydra names no options when one of a list is missing; then the built-in ones are offered.
-    options = [option for option in error.options or _built_in(group) if option != name]
+    known = error.options or [*_built_in(group), *(outside_names(group) if group in BY_NAME else ())]
+    options = [option for option in known if option != name]
     close = nearest(name, options)
     if close.startswith("; choose") and len(options) > LISTED_AT_MOST:
         some = ", ".join(sorted(options)[:LISTED_AT_MOST])
@@ -191,6 +206,10 @@ def _begins_with_mark(file: Path) -> bool:
 
 def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
     key = error.full_key or ""
+    if key == CHOICE:
+        return UsageError(
+            f"{place}a file is chosen before there are values to choose it by ({one_line(error)}); write its name"
+        )
     if isinstance(error, ConfigKeyError | ConfigAttributeError) and "not in" in str(error):
         if key in BY_NAME and place.startswith((f"{key}/", f"schema/{key}")):
             return UsageError(f"a file of {key}/ has to begin with '# @package {key}s.NAME', where NAME is the file's own")
@@ -217,7 +236,9 @@ def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
 def _wrong_type(key: str, error: OmegaConfBaseException) -> str:
     if key == "search":
         return f"search={error.value} is one value where settings are expected; write experiment=peak for a search"
-    value = "null" if error.value in (None, "None") else error.value
+    if error.value == {}:  # a setting was given below it
+        return f"{key} takes one value and no settings by name; write {key}=VALUE"
+    value = "null" if error.value in (None, "None") else written(error.value)
     for said, meaning in EXPECTED.items():
         if said in str(error):
             return f"{key}={value} {meaning.format(key=key, value=value)}"

@@ -21,6 +21,7 @@ from suite.config.compose import CONFIG_MODULE, CONFIG_NAME, compose_node, from_
 from suite.config.interruption import interrupted_afterwards
 from suite.config.overrides import parse, refuse_sweeps, tidy
 from suite.config.own_files import own_files
+from suite.config.plugin_files import plugin_files
 from suite.config.schema import register
 from suite.errors import UsageError, nearest
 from suite.hardware.catalogue import builtin
@@ -135,7 +136,7 @@ def _combinations(overrides: Sequence[str]) -> Iterator[list[str]]:
 
 def _main(arguments: Sequence[str], config_dir: Path | None, task: Callable[[DictConfig], None]) -> None:
     register()
-    with own_files(config_dir), _argv(["roofbench", *arguments]):
+    with own_files(config_dir), plugin_files(True), _argv(["roofbench", *arguments]):
         hydra.main(config_path=f"pkg://{CONFIG_MODULE}", config_name=CONFIG_NAME, version_base="1.3")(task)()
 
 

@@ -12,6 +12,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from suite.config.explain import BY_NAME, one_line
+from suite.config.plugin_settings import plugin_sheet_ids
 from suite.config.schema import GROUPS, OPTIONAL_GROUPS, RunSchema
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
@@ -144,7 +145,14 @@ def _may_be_deleted(key: str) -> bool:
 
 def _sheet(name: str, config_dir: Path | None) -> str:
     """The id of a sheet that was named by its id, its product, or words of either (``mi300x``)."""
-    return name if _own("hardware", name, config_dir) else load(name).id
+    if _own("hardware", name, config_dir):
+        return name
+    try:
+        return load(name).id
+    except UsageError:
+        if name in plugin_sheet_ids():
+            return name
+        raise
 
 
 def _own(group: str, name: str, config_dir: Path | None) -> bool:

@@ -9,9 +9,12 @@ from omegaconf.errors import OmegaConfBaseException
 
 from suite.config.check import check
 from suite.config.explain import one_line
+from suite.config.schema import is_outside
 from suite.errors import UsageError
 from suite.jobs.registry import find
 from suite.settings import BackendSettings, MeasureSettings, RunConfig, SearchSettings, StoreSettings
+
+KINDS = {"jobs": "job", "backends": "backend"}
 
 
 def to_stored(config: RunConfig) -> dict[str, Any]:
@@ -20,7 +23,10 @@ def to_stored(config: RunConfig) -> dict[str, Any]:
 
 
 def from_stored(data: Mapping[str, Any]) -> RunConfig:
-    """Undo ``to_stored``; ``UsageError`` where the run was stored by a version whose settings this one does not have."""
+    """Undo ``to_stored``; ``UsageError`` where the run was stored by a version whose settings this one does not have, and where
+    a plugin that it measured with is not installed.
+    """
+    _refuse_absent(data)
     try:
         config = RunConfig(**{**data, **_typed(data)})
     except (OmegaConfBaseException, TypeError) as error:
@@ -29,6 +35,15 @@ def from_stored(data: Mapping[str, Any]) -> RunConfig:
         ) from error
     check(config)
     return config
+
+
+def _refuse_absent(data: Mapping[str, Any]) -> None:
+    """``UsageError`` that names the package, as far as the run has kept which it was."""
+    for key, owner in data.get("plugins", {}).items():
+        group, _, name = key.partition(".")
+        kind = KINDS.get(group)
+        if kind is not None and not is_outside(kind, name):
+            raise UsageError(f"the run measured with {kind} '{name}' of {owner}, which is not installed; install it to go on")
 
 
 def _typed(data: Mapping[str, Any]) -> dict[str, Any]:

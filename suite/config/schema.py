@@ -11,14 +11,16 @@ from typing import Any
 
 from hydra.core.config_store import ConfigNode, ConfigStore
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
-from suite.jobs.registry import JOBS
+from suite.errors import UsageError
+from suite.jobs.registry import JOBS, find
+from suite.reason import named
 from suite.settings import BackendSettings, MeasureSettings, SearchSettings, StoreSettings
 
 GROUPS = ("job", "backend", "measure", "experiment", "store", "launcher", "hardware")
 OPTIONAL_GROUPS = ("experiment", "hardware")
 OFFERED_JOBS = tuple(name for name in JOBS if name != "calibration")  # plan adds calibration where a device has none
-BACKENDS = ("auto", "cpu", "cuda", "rocm", "xla")
 
 
 @dataclass
@@ -43,16 +45,45 @@ class RunSchema:
 
 
 class JobSchemas(dict[str, Any]):
-    """Hydra's folder ``schema/job``: a job is imported when the first file asks for its schema, and no other with it."""
+    """Hydra's folder ``schema/job``: a job is imported when the first file asks for its schema, and no other with it.
+
+    A plugin's is in it as soon as a file asks for it by name.
+    """
 
     def __init__(self) -> None:
         super().__init__({f"{name}.yaml": None for name in OFFERED_JOBS})
 
+    def __contains__(self, file: object) -> bool:
+        return super().__contains__(file) or (
+            str(file).endswith(".yaml") and is_outside("job", str(file).removesuffix(".yaml"))
+        )
+
     def __getitem__(self, file: str) -> Any:
-        if super().__getitem__(file) is None:
-            settings_type = JOBS[file.removesuffix(".yaml")].settings_type
-            self[file] = ConfigNode(file, OmegaConf.structured(settings_type), "schema/job", package=None, provider=None)
+        if self.get(file) is None:
+            self[file] = ConfigNode(file, _structured(file.removesuffix(".yaml")), "schema/job", package=None, provider=None)
         return super().__getitem__(file)
+
+
+def is_outside(kind: str, name: str) -> bool:
+    """Whether a plugin offers a job or a backend of this name; ``UsageError`` where its offer is refused."""
+    from suite.plugins import offers
+
+    return offers.find(kind, name) is not None
+
+
+def outside_names(kind: str) -> tuple[str, ...]:
+    """The names of the jobs or backends that plugins offer."""
+    from suite.plugins import offers
+
+    return offers.names(kind)
+
+
+def _structured(job: str) -> Any:
+    settings_type = find(job).settings_type
+    try:
+        return OmegaConf.structured(settings_type)
+    except OmegaConfBaseException as error:
+        raise UsageError(f"the settings of job '{job}' are no schema that Hydra takes: {named(error)}") from error
 
 
 @cache

@@ -8,14 +8,14 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from suite.config.backend_options import option_not_set, refuse_unknown_options
-from suite.config.schema import BACKENDS, GROUPS, OFFERED_JOBS, RunSchema
+from suite.config.schema import GROUPS, OFFERED_JOBS, RunSchema, is_outside, outside_names
 from suite.errors import UsageError, nearest
 from suite.jobs.registry import JOBS
-from suite.settings import SearchSettings
+from suite.settings import OWN_BACKENDS, SearchSettings
 
 LIKENESS = 0.75  # of a misspelt key to the one that was meant, by difflib's ratio; operations is 0.64 to implementations
 
-ENTRIES = {"jobs": ("job", OFFERED_JOBS), "backends": ("backend", BACKENDS)}
+ENTRIES = {"jobs": ("job", OFFERED_JOBS), "backends": ("backend", OWN_BACKENDS)}
 
 
 def selected(node: Any) -> bool:
@@ -32,8 +32,8 @@ def refuse_unknown_entries(node: DictConfig) -> None:
                 raise UsageError(
                     f"{group}.{name}={entry} is one value where settings are expected; write {group}.{name}.KEY=VALUE"
                 )
-            if not selected(entry) and name not in known:
-                raise UsageError(f"unknown {what} '{name}' in {group}.{name}{nearest(name, known)}")
+            if not selected(entry) and name not in known and not is_outside(what, name):
+                raise UsageError(f"unknown {what} '{name}' in {group}.{name}{nearest(name, [*known, *outside_names(what)])}")
     for key, entry in node.backends.items_ex(resolve=False):
         _refuse_options(str(key), entry)
     for group in ("jobs", "backends", "measure", "store", "search"):
@@ -83,9 +83,9 @@ def no_such_key(full_key: str, holder: type | None = None) -> UsageError:
 
 def _no_such_entry(group: str, name: str) -> UsageError:
     what, known = ENTRIES[group]
-    if name in known:
+    if name in known or is_outside(what, name):
         return UsageError(f"{group}.{name} is set but {what} '{name}' is not selected; add it with {what}={name}")
-    return UsageError(f"unknown {what} '{name}' in {group}.{name}{nearest(name, known)}")
+    return UsageError(f"unknown {what} '{name}' in {group}.{name}{nearest(name, [*known, *outside_names(what)])}")
 
 
 def _near_key(given: str, valid: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Which jobs there are.  A new job is one package beside this file and one function here.
 
-The names are known without importing a job: a plan of one of them loads no other.
+The names are known without importing a job: a plan of one of them loads no other.  What plugins offer is looked for only
+when a name is none of these.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -87,7 +88,16 @@ JOBS = Jobs(
 
 
 def find(name: str) -> Job:
-    """Return a job by name; an unknown one is named with its nearest neighbour."""
-    if name not in JOBS:
-        raise UsageError(f"unknown job '{name}'{nearest(name, JOBS)}")
-    return JOBS[name]
+    """Return a job by name, a plugin's too; an unknown one is named with its nearest neighbour.
+
+    ``UsageError`` also for a plugin's that cannot be loaded.
+    """
+    if name in JOBS:
+        return JOBS[name]
+    from suite.plugins.jobs import outside_job
+    from suite.plugins.offers import names
+
+    job = outside_job(name)
+    if job is None:
+        raise UsageError(f"unknown job '{name}'{nearest(name, [*JOBS, *names('job')])}")
+    return job

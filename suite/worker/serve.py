@@ -4,12 +4,16 @@ import importlib
 import os
 import socket
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any
 
 from suite.backend import Backend, Failure
+from suite.errors import UsageError
 from suite.measure.look import Look, Unsupported
 from suite.measure.spine import Order, Trial
 from suite.outcome import Outcome
+from suite.plugins.contract import lacking
 from suite.protocol import (
     PROTOCOL_VERSION,
     Advanced,
@@ -58,7 +62,7 @@ def _start(connection: Connection, target: str, index: int) -> "Worker | None":
     started: list[Worker] = []
 
     def start() -> None:
-        backend = load(target)(hello.options)
+        backend = made(target, hello.options)
         device = backend.select(index)
         connection.send(Ready(os.getpid(), device, backend.evidence, backend.environment()))
         started.append(Worker(connection, backend, hello.settings))
@@ -70,11 +74,14 @@ def _start(connection: Connection, target: str, index: int) -> "Worker | None":
     return started[0]
 
 
-def load(target: str) -> Callable[..., Backend]:
-    """Return the class that ``module:Class`` names; it is called with the backend's options."""
+def made(target: str, options: Mapping[str, Any]) -> Backend:
+    """The backend that ``module:Class`` names, made with its options; ``UsageError`` where it lacks a part of the contract."""
     module, _, name = target.partition(":")
-    loaded: Callable[..., Backend] = getattr(importlib.import_module(module), name)
-    return loaded
+    found: Any = importlib.import_module(module)
+    backend: Backend = reduce(getattr, name.split("."), found)(options)
+    if missing := lacking(backend, Backend):
+        raise UsageError(f"lacks {', '.join(missing)}, which suite.backend.Backend asks for")
+    return backend
 
 
 def describe(error: BaseException) -> Failure:

@@ -181,7 +181,7 @@ CASES = [
     ("device=true", f"device=true {NO_DEVICE}"),
     ("device=1.5", f"device=1.5 {NO_DEVICE}"),
     ("device=null", f"device=null {NO_DEVICE}"),
-    ("device={a:1}", f"device={{'a': 1}} {NO_DEVICE}"),
+    ("device={a:1}", f"device={{a:1}} {NO_DEVICE}"),
     ("device=[]", "device=[] chooses nothing; write an index, a list such as device=[0,1], or device=all"),
     ("device=[0,0]", "device=[0, 0] names a device twice; name each once"),
     ("device=[0,all]", "device=[all] mixes a list with all; write device=all"),

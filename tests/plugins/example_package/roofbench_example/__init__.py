@@ -1,0 +1,1 @@
+"""An example of a plugin: the job ``matvec`` and the backend ``numpy``."""
