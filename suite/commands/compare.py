@@ -21,6 +21,7 @@ time. Results of another regime, method version or kind of evidence are never co
 
 SLOWER and FASTER say that the difference is beyond delta, SAME that it is within, UNDECIDED that these two runs cannot tell.
 Delta is 1 % (--min-effect) or, where a selftest of the device is stored and found more, how far two of its runs differ anyway.
+A selftest whose repeatability or contention ended in FAIL is not used: the one before it is, as far as the device is the same.
 Each verdict rests on batches of samples, never on single ones, and p-values are corrected over the cases.
 
 exit status: 0 done; 1 what --fail-on names was found; 2 bad input, or not one case could be compared."""
@@ -118,8 +119,8 @@ def _print(comparison: "Comparison", args: argparse.Namespace) -> None:
 
 
 def _remedy(comparison: "Comparison") -> str:
-    if not comparison.uncompared:
-        return ": neither has a result"
+    if comparison.empty:
+        return f": {comparison.empty[0]} has no result" if len(comparison.empty) == 1 else ": neither has a result"
     if comparison.pairing.by == "case":
         return ": why stands beside each; --by workload compares other devices and implementations"
     return ": why stands beside each"

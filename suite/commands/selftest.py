@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TextIO
 
+from suite.commands import naming
 from suite.commands.opening import Opening, refuse_store
 from suite.commands.options import add_config_dir, add_json
 from suite.commands.output import say
@@ -28,12 +29,15 @@ burst, the cold ones with everything doubled that makes them cold, and all of th
 ends ok, warn, FAIL or n/a (the device does not offer it) with one sentence. Raw results are stored as runs of the experiment
 selftest; the verdict with them, and how closely the device repeats itself.
 
-Takes backend, device, hardware, store.url, wait_s and measure.* as run does; the cases themselves are fixed. The exit status
-is 3 when a question ends in FAIL, and with --last when one of the stored verdicts did."""
+Takes backend, device, hardware, store.url, wait_s, measure.* and the group measure (fast, standard, precise) as run does; the
+cases themselves are fixed. The exit status is 3 when a question ends in FAIL, and with --last when one of the stored verdicts
+did."""
 EXAMPLES = """\
 roofbench selftest                              the best device found
 roofbench selftest device=all                   every GPU of this node, side by side
+roofbench selftest measure=fast                 with wider intervals, sooner done
 roofbench selftest --last                       the latest verdicts of this store, measuring nothing
+roofbench selftest --last --store node7.db      those of another store
 roofbench selftest --json store.url=node7.db    figures for programs"""
 
 EXIT_FINDING_FAILED = 3
@@ -47,12 +51,21 @@ FIXED = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument(
-        "overrides", nargs="*", metavar="key=value", help="backend, device, hardware, store.url, wait_s, measure.*"
+        "overrides",
+        nargs="*",
+        metavar="key=value",
+        help="backend, device, hardware, store.url, wait_s, measure.*, measure=fast or precise",
     )
     parser.add_argument(
         "--last",
         action="store_true",
         help="print each device's latest verdict of the store, with its exit status; measure nothing",
+    )
+    parser.add_argument(
+        "--store",
+        dest="read_store",
+        metavar="PATH",
+        help="with --last, which only reads: the store, as store.url=PATH names it",
     )
     add_config_dir(parser)
     add_json(parser)
@@ -60,13 +73,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and judge, or print what was judged before."""
+    _refuse_store(args)
     _refuse_fixed(args.overrides)
     from suite.config import compose
     from suite.selftest.course import EXPERIMENT
 
     overrides = [f"experiment={EXPERIMENT}", *args.overrides]
     config = compose(overrides, args.config_dir)
-    selftests = _stored(config, args.overrides) if args.last else _measured(config, overrides, args.json)
+    selftests = (
+        _stored(args.read_store or config.store.url, args.overrides) if args.last else _measured(config, overrides, args.json)
+    )
     if selftests is None:
         return EXIT_INTERRUPTED
     _print(selftests, args.json)
@@ -84,19 +100,31 @@ def _refuse_fixed(overrides: Sequence[str]) -> None:
             )
 
 
-def _stored(config: "RunConfig", overrides: Sequence[str]) -> "list[Selftest]":
+def _refuse_store(args: argparse.Namespace) -> None:
+    """``--store`` is what a command reads; a selftest that measures has a setting for where it writes."""
+    if args.read_store is None:
+        return
+    if not args.last:
+        raise UsageError(
+            f"--store {args.read_store} goes with --last, which only reads; where a selftest stores what it measures is a "
+            f"setting: write {naming.SETTING}={args.read_store}"
+        )
+    named = [override for override in args.overrides if override.lstrip("+~").partition("=")[0] == naming.SETTING]
+    if named:
+        raise UsageError(f"--store {args.read_store} and {named[-1]} both name the store; give one of them")
+
+
+def _stored(url: str, overrides: Sequence[str]) -> "list[Selftest]":
     """The latest selftest of each device in the store under each backend: what one says is no word on another."""
     from suite.store.queries import Reader
 
     for override in overrides:
         if override.partition("=")[0] != "store.url":
-            raise UsageError(f"{override} does not go with --last, which prints what the store has; only store.url=PATH does")
-    with Reader.open(config.store.url) as reader:
+            raise UsageError(f"{override} does not go with --last, which prints what the store has; only --store PATH does")
+    with Reader.open(url) as reader:
         found = {(each.device_uid, each.backend): each for each in reversed(reader.selftests())}
     if not found:
-        raise UsageError(
-            f"store {reader.path} has no selftest; run `roofbench selftest` first, or name one with store.url=PATH"
-        )
+        raise UsageError(f"store {reader.path} has no selftest; run `roofbench selftest` first, or name one with --store PATH")
     return list(found.values())
 
 
@@ -174,7 +202,7 @@ def _print(selftests: "Sequence[Selftest]", as_json: bool) -> None:
     from suite.show.screen import screen_of
 
     if as_json:
-        json.dump([selftest.to_json() for selftest in selftests], sys.stdout, indent=2)
+        json.dump([selftest.to_json() for selftest in selftests], sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
         return
     for selftest in selftests:

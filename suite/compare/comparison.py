@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from suite.compare.differing import Differing, differing, executed
+from suite.compare.differing import Differing, differing, encoded, executed
 from suite.compare.pairing import Pair, Pairing, Uncompared
 from suite.compare.quantity import in_cycles, log_clock, log_ratio, log_time
+from suite.compare.repeats import Known, Refused
 from suite.compare.side import NOTHING, Looked, Side
 from suite.compare.spread import Chip, Repeats, spread_of
 from suite.compare.verdict import LEVEL, Gap, Judgement, Verdict, judge
 from suite.rows import RunInfo
+from suite.selftest.usable import Standing
 
 Raw = Mapping[int, Looked]  # by result id
 
@@ -74,7 +76,7 @@ class Comparison:
     """Everything that is shown of a comparison.  ``cases`` are the worst first.
 
     ``repeats`` are the stored repeatabilities of devices that were compared, ``untested`` the devices without one: of those
-    nothing is known beyond the two runs.
+    nothing is known beyond the two runs.  ``refused`` are the devices whose latest selftest is not used.
     """
 
     a: RunInfo
@@ -85,6 +87,7 @@ class Comparison:
     differing: tuple[Differing, ...]
     repeats: Repeats
     untested: tuple[Chip, ...]
+    refused: Refused
 
     @property
     def uncompared(self) -> tuple[Uncompared, ...]:
@@ -94,6 +97,12 @@ class Comparison:
     def lost(self) -> tuple[Uncompared, ...]:
         """What A has a verified time of, and B has not."""
         return tuple(each for each in self.uncompared if each.is_lost)
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """Which of A and B has no result at all."""
+        present = {name for each in (*self.pairing.pairs, *self.uncompared) for name in ("a", "b") if getattr(each, name)}
+        return tuple(name.upper() for name in ("a", "b") if name not in present)
 
     @property
     def is_simulated(self) -> bool:
@@ -122,12 +131,13 @@ class Comparison:
                 {"device_uid": uid, "backend": backend, **repeats._asdict()} for (uid, backend), repeats in self.repeats.items()
             ],
             "without_repeatability": [{"device_uid": uid, "backend": backend} for uid, backend in self.untested],
+            "selftests_not_used": [_not_used(*chip, standing) for chip, standing in self.refused.items()],
         }
 
 
-def compare(a: Side, b: Side, pairing: Pairing, raw: tuple[Raw, Raw], repeats: Repeats, min_effect: float) -> Comparison:
+def compare(a: Side, b: Side, pairing: Pairing, raw: tuple[Raw, Raw], known: Known, min_effect: float) -> Comparison:
     """Judge the pairs.  ``raw`` is what the measurements of each side say; a result that it lacks is without an interval."""
-    gaps = [_gap(pair, raw, repeats, min_effect) for pair in pairing.pairs]
+    gaps = [_gap(pair, raw, known.repeats, min_effect) for pair in pairing.pairs]
     cases = [
         Compared(pair, in_cycles(pair.a.row, pair.b.row), gap, judgement, _kernel(pair, raw))
         for pair, gap, judgement in zip(pairing.pairs, gaps, judge(gaps), strict=True)
@@ -141,8 +151,9 @@ def compare(a: Side, b: Side, pairing: Pairing, raw: tuple[Raw, Raw], repeats: R
         min_effect=min_effect,
         cases=tuple(sorted(cases, key=lambda case: (order.index(case.verdict), -case.gap.change))),
         differing=differing(a, b, pairing.pairs),
-        repeats={chip: repeats[chip] for chip in chips if chip in repeats},
-        untested=tuple(chip for chip in chips if chip not in repeats),
+        repeats={chip: known.repeats[chip] for chip in chips if chip in known.repeats},
+        untested=tuple(chip for chip in chips if chip not in known.repeats),
+        refused={chip: known.refused[chip] for chip in chips if chip in known.refused},
     )
 
 
@@ -158,15 +169,20 @@ def _gap(pair: Pair, raw: tuple[Raw, Raw], repeats: Repeats, min_effect: float) 
 
 def _kernel(pair: Pair, raw: tuple[Raw, Raw]) -> tuple[Differing, ...]:
     a, b = pair.a.row, pair.b.row
-    if (a.implementation, a.backend) != (b.implementation, b.backend):
-        return ()
     one, other = (each.get(row.result_id, NOTHING).description for each, row in zip(raw, (a, b), strict=True))
-    return executed(one, other)
+    if (a.implementation, a.backend) != (b.implementation, b.backend):
+        return encoded(one, other)
+    return (*encoded(one, other), *executed(one, other))
 
 
 def _run(info: RunInfo) -> dict[str, Any]:
     names = ("run", "experiment", "status", "started_at", "finished_at", "version", "commit", "dirty", "note")
     return {name: getattr(info, name) for name in names}
+
+
+def _not_used(uid: str, backend: str, standing: Standing) -> dict[str, Any]:
+    latest, used = (each.finished_at.isoformat() if each else None for each in (standing.refused, standing.used))
+    return {"device_uid": uid, "backend": backend, "finished_at": latest, "why": standing.why, "used_instead": used}
 
 
 def _uncompared(each: Uncompared) -> dict[str, Any]:

@@ -1,16 +1,19 @@
 """What else differed between two runs: devices, clocks, limits, versions, switches, variables, settings."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from suite.backend import Fact
 from suite.compare.pairing import Pair
 from suite.compare.side import Side
+from suite.jobs.fp8 import ENCODING, encoding_of
 from suite.report.quantities import named_fact
 from suite.rows import DeviceRow
 
 UNSET, UNRECORDED = "not set", "not recorded"
+DERIVED, NO_SHEET = "derived", "none"
+_AS_TYPED = ("variables", "settings")  # groups whose names a person types as they stand here
 # What never is the same twice, and what stands elsewhere already.
 _LEFT_OUT = {("storage", "free_bytes"), ("source", "commit"), ("source", "dirty"), ("python", "roofbench")}
 # Fields of a device as its runtime reports them, and what they are called here.
@@ -50,9 +53,10 @@ class Differing(NamedTuple):
 
 def differing(a: Side, b: Side, pairs: Sequence[Pair]) -> tuple[Differing, ...]:
     """What matters most first: the devices, the code, how it was measured, then the system."""
+    common = {entry.row.job for entry in a.entries} & {entry.row.job for entry in b.entries}
     return (
         *_between(_devices(a), _devices(b)),
-        *_between(_code(a), _code(b)),
+        *_between(_code(a, common), _code(b, common)),
         *_of_cases(pairs),
         *_between(_system(a), _system(b)),
     )
@@ -60,7 +64,7 @@ def differing(a: Side, b: Side, pairs: Sequence[Pair]) -> tuple[Differing, ...]:
 
 def _between(a: Values, b: Values) -> Iterator[Differing]:
     for group, name in dict.fromkeys([*a, *b]):
-        missing = UNSET if group == "variables" else UNRECORDED
+        missing = UNSET if group in _AS_TYPED else UNRECORDED
         one, other = (side.get((group, name), {missing: missing}) for side in (a, b))
         if one.keys() != other.keys():
             yield Differing(group, name, *_written(one, other))
@@ -82,20 +86,27 @@ def _devices(side: Side) -> Values:
 
 def _reported(device: DeviceRow) -> Iterator[tuple[str, Any]]:
     yield from ((called, getattr(device.info, name)) for name, called in _DEVICE_FIELDS.items())
-    yield "spec sheet", device.hardware
+    yield "spec sheet", _sheet(device)
     yield from device.info.details.items()
 
 
-def _code(side: Side) -> Values:
+def _sheet(device: DeviceRow) -> str:
+    """Which sheet its results were judged by; a CPU's is derived from what the CPU says of itself."""
+    return device.hardware or (DERIVED if (device.spec or {}).get("derived") else NO_SHEET)
+
+
+def _code(side: Side, jobs: Collection[str]) -> Values:
+    """``jobs`` are those whose versions say something: what only one run measured has no other version in the other."""
     info = side.info
     values: Values = {}
     _add(values, "roofbench", "version", info.version)
     _add(values, "roofbench", "commit", f"{info.commit or UNRECORDED}{' with changes' if info.dirty else ''}")
     for job, version in sorted({(entry.row.job, entry.method_version) for entry in side.entries}):
-        _add(values, "roofbench", f"method version of {job}", str(version))
-    for key in _SETTINGS:
-        for name, value in _flat(key, info.config.get(key)):
-            _add(values, "settings", name, str(value))
+        if job in jobs:
+            _add(values, "roofbench", f"method version of {job}", str(version))
+    for key in (each for each in _SETTINGS if each in info.config):
+        for name, value in _flat(key, info.config[key]):
+            _add(values, "settings", name, "null" if value is None else str(value))
     return values
 
 
@@ -147,7 +158,7 @@ def _add_named(values: Values, group: str, name: str, value: Any, missing: str) 
 
 
 def _add(values: Values, group: str, name: str, value: str, written: str = "") -> None:
-    key = group, name if group == "variables" else name.replace("_", " ")
+    key = group, name if group in _AS_TYPED else name.replace("_", " ")
     values.setdefault(key, {})[value] = written or value
 
 
@@ -159,13 +170,19 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from _flat(f"{name}.{key}", each)
 
 
+def encoded(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[Differing, ...]:
+    """Whether the two multiplied 8-bit floats of another kind, whoever computed: their data was rounded to other numbers."""
+    one, other = encoding_of(a), encoding_of(b)
+    return () if one == other else (Differing("kernel", ENCODING.replace("_", " "), one, other),)
+
+
 def executed(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[Differing, ...]:
     """What of two kernels' own descriptions differs: libraries, kernel names, tiles.  Figures with a fraction are costs."""
     one, other = dict(_described(a)), dict(_described(b))
     return tuple(
         Differing("kernel", name, one.get(name, UNRECORDED), other.get(name, UNRECORDED))
         for name in dict.fromkeys([*one, *other])
-        if one.get(name) != other.get(name)
+        if one.get(name) != other.get(name) and name != ENCODING.replace("_", " ")
     )
 
 

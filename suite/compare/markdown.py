@@ -52,8 +52,8 @@ def _row(case: Compared) -> Sequence[str]:
     return (
         case.verdict.value,
         words.title(case),
-        words.change(case.ratio),
-        words.interval_of(case),
+        words.ratio(case.ratio),
+        words.ratios(case),
         words.within(case.gap.delta),
         duration(case.pair.a.row.p50_s),
         duration(case.pair.b.row.p50_s),

@@ -46,8 +46,13 @@ class Uncompared(NamedTuple):
 
     @property
     def is_lost(self) -> bool:
-        """Whether the first run has a verified time that the second has no counterpart for."""
-        return self.a is not None and self.a.row.outcome == "ok" and (self.b is None or self.b.row.outcome != "ok")
+        """Whether the first run has a verified time that the second has no counterpart for.
+
+        A calibration that is in the first alone was taken as it is by the second.
+        """
+        if self.a is None or self.a.row.outcome != "ok":
+            return False
+        return self.a.row.job != CalibrationJob.name if self.b is None else self.b.row.outcome != "ok"
 
 
 class Pairing(NamedTuple):
@@ -151,6 +156,9 @@ def _without(entries: Iterable[Entry], taken: Iterable[Entry]) -> list[Entry]:
 
 
 def _choose(a: Side, b: Side) -> tuple[By, str]:
+    empty = " and ".join(name for name, side in (("A", a), ("B", b)) if not side.entries)
+    if empty:
+        return By.CASE, f"{empty} {'have' if ' and ' in empty else 'has'} no results"
     if a.chips != b.chips:
         return By.WORKLOAD, "not the same devices on both sides"
     if _asked_for(a).isdisjoint(_asked_for(b)):

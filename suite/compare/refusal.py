@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from suite.compare.side import Entry
+from suite.jobs.calibration import CalibrationJob
 from suite.outcome import Evidence, Outcome
 from suite.report.words import counted
 
@@ -43,7 +44,9 @@ class Strangers:
         self._regimes: dict[str, dict[str, None]] = defaultdict(dict)
         for entry in left:
             self._left[entry.regime_key].append(entry)
+        self._calibrates = False
         for entry in every:
+            self._calibrates |= entry.row.job == CalibrationJob.name
             self._regimes[entry.row.workload_key][entry.row.regime] = None
 
     def why(self, entry: Entry) -> str:
@@ -54,6 +57,8 @@ class Strangers:
         if near:
             names = ", ".join(dict.fromkeys(each.row.implementation for each in near))
             return f"{self._other} has {counted(len(near), 'result')} of it left ({names}), and which is its like is not clear"
+        if entry.row.job == CalibrationJob.name and not self._calibrates:
+            return f"{self._other} measured no calibration of its own"
         regimes = self._regimes.get(entry.row.workload_key, {})
         if not regimes:
             return f"not in {self._other}"

@@ -7,13 +7,12 @@ from suite.backend import Fact
 from suite.compare.comparison import Comparison, Raw, compare
 from suite.compare.noise import noise_of, noise_of_cycles
 from suite.compare.pairing import By, pair
+from suite.compare.repeats import SelftestSource, known_repeats
 from suite.compare.side import Entry, Looked, Side
-from suite.compare.spread import Chip, Repeats
 from suite.compare.verdict import MIN_EFFECT, refuse_effect
 from suite.errors import UsageError
 from suite.measurement import SampleSet
 from suite.rows import DeviceRow, ResultRow, RunInfo
-from suite.selftest.record import Selftest
 
 AT_ONCE = 200  # results whose samples are held at a time
 
@@ -26,7 +25,7 @@ class Sampled(NamedTuple):
     description: Mapping[str, object]
 
 
-class Source(Protocol):
+class Source(SelftestSource, Protocol):
     """The questions; ``suite.store.comparing.ComparisonReader`` answers them."""
 
     def resolve(self, run: str | None = None) -> RunInfo: ...
@@ -34,8 +33,6 @@ class Source(Protocol):
     def results(self, run: str) -> Sequence[ResultRow]: ...
 
     def devices(self, run: str) -> Sequence[DeviceRow]: ...
-
-    def selftests(self, device_uid: str | None = None) -> Sequence[Selftest]: ...
 
     def environments(self, run: str) -> Sequence[Mapping[str, Mapping[str, Fact]]]: ...
 
@@ -63,12 +60,12 @@ def compare_runs(a: Place, b: Place, by: By | None = None, min_effect: float = M
     _refuse_itself(*infos)
     one, other = side_of(a.source, infos[0]), side_of(b.source, infos[1])
     pairing = pair(one, other, by)
-    repeats = repeatabilities((a.source, b.source), one.chips | other.chips)
+    known = known_repeats((a.source, b.source), one.chips | other.chips)
     raw = (
         looked(a.source, [each.a.row.result_id for each in pairing.pairs]),
         looked(b.source, [each.b.row.result_id for each in pairing.pairs]),
     )
-    return compare(one, other, pairing, raw, repeats, min_effect)
+    return compare(one, other, pairing, raw, known, min_effect)
 
 
 def side_of(source: Source, info: RunInfo) -> Side:
@@ -88,20 +85,6 @@ def looked(source: Source, result_ids: Iterable[int]) -> Raw:
         for part in parts
         for each in source.sampled(part)
     }
-
-
-def repeatabilities(sources: Iterable[Source], chips: Iterable[Chip]) -> Repeats:
-    """The newest stored repeatability of each device under its backend, from whichever store has it."""
-    tested: dict[Chip, Selftest] = {}
-    wanted = set(chips)
-    for source in {id(source): source for source in sources}.values():
-        for uid in {uid for uid, _ in wanted}:
-            for each in source.selftests(uid):
-                chip = (each.device_uid, each.backend)
-                told = each.repeatability is not None and each.repeatability.worst_rel is not None
-                if told and (chip not in tested or tested[chip].finished_at < each.finished_at):
-                    tested[chip] = each
-    return {chip: each.repeatability for chip, each in tested.items() if chip in wanted and each.repeatability is not None}
 
 
 def _refuse_itself(a: RunInfo, b: RunInfo) -> None:

@@ -46,7 +46,9 @@ class Side:
 
     @property
     def chips(self) -> frozenset[tuple[str, str]]:
-        """Uid and backend of each device that has results."""
+        """Uid and backend of each device that has results; where there are none yet, of each that they were to come from."""
+        if not self.entries:
+            return frozenset((device.info.uid, device.info.backend) for device in self.devices)
         return frozenset((entry.row.device_uid, entry.row.backend) for entry in self.entries)
 
     @property

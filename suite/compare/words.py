@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from suite.compare.comparison import Compared, Comparison
 from suite.compare.differing import Differing
@@ -11,20 +11,36 @@ from suite.compare.side import Entry
 from suite.compare.spread import Chip
 from suite.measure.statistics import Interval, median
 from suite.report.printable import clipped, printable
-from suite.report.words import case_detail, marks
+from suite.report.words import case_detail, marks, moment
 from suite.rows import ResultRow
 from suite.selftest.record import Repeatability
+from suite.selftest.usable import Standing
 
 NOT_KNOWN = "not known"
 _TOLD_ALONE = ("device", "roofbench", "settings", "variables", "cases")
 _ENOUGH = 5  # cases, whose median says something of the others
 _TIMES_FROM = 2.0  # so many times as long, or the inverse, is a factor; less is a percentage
+# Ratios have four decimals, a hundredth of a per cent, as far as that is four digits and more: beside each other they align.
+_DECIMALS_FROM, _DECIMALS = 0.001, ((9.99995, 4), (99.995, 2), (999.95, 1))
 _ARROW = " -> "
-_KERNEL = 80  # characters of its names, of which there may be dozens
+_KERNEL = 80  # characters of names of kernels, of which there may be dozens; none is cut in two
+
+
+def ratio(value: float) -> str:
+    """B over A as every row of a table has it: ``1.0030``, ``0.4683``, ``2.7012``, ``12.35``, ``1,234``."""
+    if value < _DECIMALS_FROM:
+        return f"{value:.2g}"
+    return f"{value:,.{next((decimals for below, decimals in _DECIMALS if value < below), 0)}f}"
+
+
+def ratios(case: Compared) -> str:
+    """The interval of the ratio on the same scale, ``1.0280 to 1.0340``; of medians without one it is not known."""
+    found = case.judgement.interval
+    return f"{ratio(found.low)} to {ratio(found.high)}" if _has_interval(case) else NOT_KNOWN
 
 
 def change(ratio: float) -> str:
-    """B over A as ``+3.1 %``, ``-0.12 %``; from twice on as ``2.35x``."""
+    """One ratio in a sentence, as ``+3.1 %``, ``-0.12 %``; from twice on as ``2.35x``."""
     if not 1 / _TIMES_FROM < ratio < _TIMES_FROM:
         return f"{_digits(ratio)}x"
     return f"{_percent(ratio)} %"
@@ -40,8 +56,12 @@ def interval(found: Interval) -> str:
 
 def interval_of(case: Compared) -> str:
     """The interval of the ratio; of medians without one it is not known."""
+    return interval(case.judgement.interval) if _has_interval(case) else NOT_KNOWN
+
+
+def _has_interval(case: Compared) -> bool:
     found = case.judgement.interval
-    return interval(found) if case.is_known and math.isfinite(found.high) and found.low > 0 else NOT_KNOWN
+    return case.is_known and math.isfinite(found.high) and found.low > 0
 
 
 def within(delta: float) -> str:
@@ -77,7 +97,7 @@ def doubts(case: Compared) -> tuple[str, ...]:
 
 def remarks(case: Compared) -> tuple[str, ...]:
     """The marks, a clock that explains why time says something else, and what was executed instead."""
-    kernel = (f"{each.name}: {clipped(each.a, _KERNEL)}{_ARROW}{clipped(each.b, _KERNEL)}" for each in case.kernel)
+    kernel = (f"{each.name}: {_first_names(each.a)}{_ARROW}{_first_names(each.b)}" for each in case.kernel)
     return (*doubts(case), *_clock(case), *kernel)
 
 
@@ -103,8 +123,15 @@ def meaning(comparison: Comparison) -> Iterator[str]:
     )
     if comparison.is_simulated:
         yield "Simulated: no device was measured."
+    refused = (_refused(comparison, chip, standing) for chip, standing in comparison.refused.items())
     tested = (_repeats(comparison, chip, repeats) for chip, repeats in comparison.repeats.items())
-    yield from dict.fromkeys((*tested, *(_untested(comparison, chip) for chip in comparison.untested)))
+    yield from dict.fromkeys((*refused, *tested, *(_untested(comparison, chip) for chip in comparison.untested)))
+
+
+def _refused(comparison: Comparison, chip: Chip, standing: Standing) -> str:
+    latest, used = (moment(each.finished_at.isoformat()) if each else "" for each in (standing.refused, standing.used))
+    instead = f"that of {used} is, instead" if used else "no earlier one can be"
+    return f"The latest selftest of {_device(comparison, chip)}, of {latest}, is not used: {clipped(standing.why)}; {instead}."
 
 
 def _repeats(comparison: Comparison, chip: Chip, repeats: Repeatability) -> str:
@@ -175,6 +202,15 @@ def _device(comparison: Comparison, chip: Chip) -> str:
 
 def _parts(row: ResultRow) -> tuple[str, ...]:
     return case_detail(row), row.format_label, row.implementation, row.regime
+
+
+def _first_names(joined: str) -> str:
+    """As many whole names as there is room for, one at least, and how many more there are."""
+    names = joined.split(", ")
+    ends = accumulate(len(name) + 2 for name in names)
+    fitting = max(1, sum(end - 2 <= _KERNEL for end in ends))
+    more = f" and {len(names) - fitting} more" if len(names) > fitting else ""
+    return f"{', '.join(clipped(name) for name in names[:fitting])}{more}"
 
 
 def _either(a: str, b: str) -> str:

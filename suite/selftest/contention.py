@@ -1,13 +1,12 @@
 """Contention: whether processes of others used the device while it was measured."""
 
-from suite.report.words import counted
 from suite.selftest.channels import why_missing
-from suite.selftest.record import Finding, Status
+from suite.selftest.record import CONTENTION, Finding, Status
 from suite.selftest.taken import Passes
-from suite.selftest.words import listed
+from suite.selftest.tally import among, named, untold
 from suite.telemetry import UNITS
 
-NAME = "contention"
+NAME = CONTENTION
 MOST = 0.5
 
 
@@ -23,13 +22,13 @@ def finding(passes: Passes) -> Finding:
         "contended": len(contended),
         "unknown": len(measured) - len(known),
     }
-    unsure = f"; {counted(figures['unknown'], 'measurement')} told nothing" if figures["unknown"] else ""
+    unsure = untold(measured, known)
     if not contended:
-        return Finding(NAME, Status.OK, f"nobody else used the device in {counted(len(known), 'measurement')}{unsure}", figures)
+        return Finding(NAME, Status.OK, f"nobody else used the device in {among(known, measured)}{unsure}", figures)
     status = Status.FAIL if len(contended) > MOST * len(known) else Status.WARN
     says = (
-        f"others used the device in {len(contended)} of {counted(len(known), 'measurement')}, such as "
-        f"{listed([taken.name for taken in contended])}: stop them, or measure when it is idle{unsure}"
+        f"others used the device in {among(contended, measured)}, such as {named(contended)}: "
+        f"stop them, or measure when it is idle{unsure}"
     )
     return Finding(NAME, status, says, figures)
 

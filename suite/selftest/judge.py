@@ -17,11 +17,11 @@ class Verdict(NamedTuple):
 
 def judge(passes: Passes, info: DeviceInfo) -> Verdict:
     """Answer every question.  ``info.llc_bytes`` must be the cache that flushes were planned for."""
-    known = repeat.repeatability(repeat.pairs(passes))
+    pairs = repeat.pairs(passes)
     findings = (
         endings.finding(passes),
         timer.finding(passes),
-        flush.finding(passes, info, known),
+        flush.finding(passes, info, repeat.undisturbed(pairs)),
         load.finding(passes, info),
         clock.finding(passes, info),
         repeat.finding(passes),
@@ -30,4 +30,4 @@ def judge(passes: Passes, info: DeviceInfo) -> Verdict:
         contention.finding(passes),
         channels.finding(passes),
     )
-    return Verdict(findings, known)
+    return Verdict(findings, repeat.repeatability(pairs))

@@ -6,6 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
+REPEATABILITY, CONTENTION = "repeatability", "contention"  # the questions whose answers say whether a repeatability is one
+PRUNED = "pruned_runs"  # the fact that names runs which were removed from the store since
+
 
 class Status(StrEnum):
     """``warn`` is what a reader of results should know, ``fail`` what makes them untrustworthy."""
@@ -30,7 +33,8 @@ class Finding(NamedTuple):
 
 
 class Repeatability(NamedTuple):
-    """How far two measurements of one case differ on this device: 95th percentile of abs(second / first - 1) over cases.
+    """How far two measurements of one case differ on this device: 95th percentile of abs(second / first - 1) over ``cases``,
+    neither of whose measurements was beside other work.
 
     ``cycles_rel`` is over the compute-bound cases, in cycles of the device's own counter (in time where there is none, and
     ``in_cycles`` is then false); ``bytes_rel`` over the memory-bound ones.  ``None`` where there was no such case.

@@ -1,4 +1,7 @@
-"""Repeatability: how far two measurements of one case on this device differ, with other work in between."""
+"""Repeatability: how far two measurements of one case on this device differ, with work of the selftest's own in between.
+
+What was measured beside the work of others is left out: how far that differs is theirs, and not the device's.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,15 +9,18 @@ from typing import NamedTuple
 from suite.measure.statistics import quantile
 from suite.outcome import Bound
 from suite.report.words import counted
-from suite.selftest.record import Finding, Repeatability, Status
+from suite.selftest.record import REPEATABILITY, Finding, Repeatability, Status
 from suite.selftest.taken import Passes, Taken, change, in_cycles, kinds, paired
 from suite.selftest.words import per_cent
 
-NAME = "repeatability"
+NAME = REPEATABILITY
 CLOSE = 0.01
 CLOSE_SHARE = 0.95
 USELESS = 0.10  # from here on the differences that people compare devices for drown
 PERCENTILE = 0.95
+# What must be left where other work was, before it is taken for all: of each kind, for the kinds repeat differently.
+LEAST_CASES = 5
+LEAST_SHARE = 0.5
 
 
 class Pair(NamedTuple):
@@ -52,12 +58,36 @@ def pairs(passes: Passes) -> list[Pair]:
 
 
 def repeatability(found: Sequence[Pair]) -> Repeatability | None:
-    """``None`` where nothing was measured twice."""
-    compute = [pair.rel for pair in found if pair.kind is Bound.COMPUTE]
-    memory = [pair.rel for pair in found if pair.kind is not Bound.COMPUTE]
-    if not found:
+    """Over what was measured beside no other work; ``None`` where that is nothing, or too little."""
+    return undisturbed(found) if _is_enough(found) else None
+
+
+def undisturbed(found: Sequence[Pair]) -> Repeatability | None:
+    """The same however little it is: the noise of just those cases.  ``None`` where there are none."""
+    quiet = _quiet(found)
+    if not quiet:
         return None
-    return Repeatability(_percentile(compute), _percentile(memory), any(pair.in_cycles for pair in found), len(found))
+    compute, memory = (_percentile([pair.rel for pair in kind]) for kind in _by_kind(quiet))
+    return Repeatability(compute, memory, any(pair.in_cycles for pair in quiet), len(quiet))
+
+
+def _quiet(found: Sequence[Pair]) -> list[Pair]:
+    return [pair for pair in found if not pair.contended]
+
+
+def _by_kind(found: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
+    """What arithmetic bounds, and the rest."""
+    compute = [pair for pair in found if pair.kind is Bound.COMPUTE]
+    return compute, [pair for pair in found if pair.kind is not Bound.COMPUTE]
+
+
+def _is_enough(found: Sequence[Pair]) -> bool:
+    """Whether what other work left alone may stand for all of it; where there was none, that is all."""
+    quiet = _quiet(found)
+    if len(quiet) == len(found):
+        return True
+    halves = all(len(_quiet(kind)) >= LEAST_SHARE * len(kind) for kind in _by_kind(found))
+    return len(quiet) >= LEAST_CASES and halves
 
 
 def _percentile(rels: Sequence[float]) -> float | None:
@@ -66,10 +96,13 @@ def _percentile(rels: Sequence[float]) -> float | None:
 
 def finding(passes: Passes) -> Finding:
     """Warns where fewer than 95 % of cases agree within 1 %; fails where differences under 10 % mean nothing."""
-    found = pairs(passes)
-    known = repeatability(found)
-    if known is None or known.worst_rel is None:
+    every = pairs(passes)
+    found, known = _quiet(every), repeatability(every)
+    left_out = {"contended_left_out": len(every) - len(found)}
+    if not every:
         return Finding(NAME, Status.UNAVAILABLE, "no case was measured twice that launching does not bound")
+    if known is None or known.worst_rel is None:
+        return Finding(NAME, Status.UNAVAILABLE, _too_few(every), {"cases": len(found), **left_out})
     close = sum(pair.rel <= CLOSE for pair in found)
     worst = max(found, key=lambda pair: pair.rel)
     status = Status.OK if close >= CLOSE_SHARE * len(found) else Status.WARN
@@ -77,9 +110,9 @@ def finding(passes: Passes) -> Finding:
         status = Status.FAIL
     says = (
         f"{close} of {counted(len(found), 'case')} repeat within 1 %; worst {worst.first.name}, {_apart(worst.rel)}"
-        f"{_advice(status, known.worst_rel, found)}"
+        f"{_advice(status, known.worst_rel)}{_left_out(every)}"
     )
-    figures = {
+    figures: dict[str, float | str | None] = {
         "cycles_rel": known.cycles_rel,
         "bytes_rel": known.bytes_rel,
         "cases": len(found),
@@ -87,7 +120,7 @@ def finding(passes: Passes) -> Finding:
         "worst_rel": worst.rel,
         "worst_case": worst.first.name,
         "compute_bound_in": "cycles" if known.in_cycles else "time",
-        "contended_cases": sum(pair.contended for pair in found),
+        **left_out,
     }
     return Finding(NAME, status, says, figures)
 
@@ -97,11 +130,26 @@ def _apart(rel: float) -> str:
     return f"{per_cent(rel)} off" if rel < 1 else f"{1 + rel:.3g} times apart"
 
 
-def _advice(status: Status, rel: float, found: Sequence[Pair]) -> str:
+def _too_few(every: Sequence[Pair]) -> str:
+    return (
+        f"{_contended(every)} of {counted(len(every), 'case')} were measured beside other work: the rest is too little to "
+        f"tell, which takes {LEAST_CASES} cases and half of each kind, bound by arithmetic and by memory; stop that work, or "
+        "repeat the selftest when the device is idle"
+    )
+
+
+def _left_out(every: Sequence[Pair]) -> str:
+    contended = _contended(every)
+    return f"; {contended} more, measured beside other work, left out" if contended else ""
+
+
+def _contended(every: Sequence[Pair]) -> int:
+    return sum(pair.contended for pair in every)
+
+
+def _advice(status: Status, rel: float) -> str:
     if status is Status.OK:
         return f"; differences above {per_cent(rel)} between two runs mean something"
-    contended = sum(pair.contended for pair in found)
-    cause = f"; {contended} of them were measured beside other work" if contended else ""
     if status is Status.FAIL:
-        return f"; {_apart(rel)} at the 95th percentile, two runs cannot be compared here{cause}"
-    return f"; differences under {per_cent(rel)} between two runs mean nothing here{cause}"
+        return f"; {_apart(rel)} at the 95th percentile, two runs cannot be compared here"
+    return f"; differences under {per_cent(rel)} between two runs mean nothing here"

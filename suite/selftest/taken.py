@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from suite.measurement import Measurement
 from suite.outcome import Bound
@@ -68,7 +68,8 @@ def paired(first: Iterable[Taken], second: Iterable[Taken]) -> list[tuple[Taken,
 
 def calibration(taken: Iterable[Taken]) -> Calibration:
     """The device's base figures as one pass measured them."""
-    return Calibration(**base_figures(taken))
+    figures: dict[str, Any] = dict(base_figures(taken))
+    return Calibration(**figures)
 
 
 def base_figures(taken: Iterable[Taken]) -> dict[str, float]:

@@ -9,7 +9,8 @@ from suite.measure.statistics import quantile
 from suite.roofline import LAUNCH_MULTIPLE, NS
 from suite.selftest.record import Finding, Status
 from suite.selftest.taken import Passes, Taken, calibration
-from suite.selftest.words import brief, listed, per_cent
+from suite.selftest.tally import named
+from suite.selftest.words import brief, per_cent
 
 NAME = "timer"
 TARGET = 0.005  # the interval that METHOD asks for: a step beyond this share of a sample shows in the result
@@ -45,7 +46,7 @@ def finding(passes: Passes) -> Finding:
     if not clocks:
         return Finding(NAME, Status.UNAVAILABLE, "no case was timed, so that there are no durations to look at")
     coarser = [clock for clock in clocks if clock.is_coarser]
-    seen = [taken.name for taken in passes.timed if _is_not_hidden(taken)]
+    seen = [taken for taken in passes.timed if _is_not_hidden(taken)]
     status = Status.OK
     if coarser or seen or _empty_s(passes)[0] is None:
         status = Status.WARN
@@ -53,7 +54,7 @@ def finding(passes: Passes) -> Finding:
         status = Status.FAIL
     parts = [*map(_words, coarser or clocks), _overhead(passes)]
     if seen:
-        parts.append(f"the host was too slow to hide the launches of {listed(seen)}")
+        parts.append(f"the host was too slow to hide the launches of {named(seen)}")
     return Finding(NAME, status, "; ".join(parts), _figures(passes, clocks))
 
 

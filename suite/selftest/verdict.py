@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from suite.report.printable import printable
 from suite.report.words import moment
 from suite.selftest.record import Finding, Selftest, Status
+from suite.selftest.usable import unusable
 from suite.selftest.words import per_cent
 from suite.show.screen import Screen
 
@@ -33,7 +34,7 @@ def closing(selftest: Selftest) -> str:
     failed, warned = _named(selftest, Status.FAIL), _named(selftest, Status.WARN)
     if failed:
         return f"Do not trust results of this device yet: {failed} failed."
-    known = selftest.repeatability
+    known = None if unusable(selftest) else selftest.repeatability
     rel = known.worst_rel if known is not None else None
     spread = f" Differences under {per_cent(max(rel, 0.01))} between two runs mean nothing here." if rel is not None else ""
     if warned:

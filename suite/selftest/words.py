@@ -1,10 +1,6 @@
 """Figures as the findings say them: rounder than ``suite.report.words`` has them in tables, for they stand in sentences."""
 
-from collections.abc import Sequence
-
 from suite.report.words import TIMES
-
-NAMED_AT_MOST = 3
 
 
 def per_cent(ratio: float) -> str:
@@ -17,9 +13,3 @@ def brief(seconds: float) -> str:
     """Three significant digits at most: ``50 ns``, ``1.13 µs``."""
     scale, unit = next(((scale, unit) for scale, unit in TIMES if seconds >= 0.9995 * scale), TIMES[-1])
     return f"{seconds / scale:.3g} {unit}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first few names and how many more there are."""
-    more = len(names) - NAMED_AT_MOST
-    return ", ".join(names[:NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")

@@ -62,8 +62,8 @@ def _header(comparison: Comparison, screen: Screen) -> Iterator[str]:
 def _row(case: Compared) -> Row:
     cells = (
         case.verdict.value,
-        words.change(case.ratio),
-        words.interval_of(case),
+        words.ratio(case.ratio),
+        words.ratios(case),
         words.within(case.gap.delta),
         duration(case.pair.a.row.p50_s),
         duration(case.pair.b.row.p50_s),

@@ -9,8 +9,8 @@ from suite.case import sizes_of
 from suite.outcome import Bound, Outcome
 from suite.report.printable import clipped, printable
 from suite.report.words import (
-    NOT_RESOLVED,
     duration,
+    half_width_percent,
     marks,
     message_size,
     percent,
@@ -110,7 +110,7 @@ def runs_lines(runs: Sequence[RunInfo], screen: Screen) -> Iterator[str]:
     if not runs:
         yield "no runs yet; start one with `roofbench run`"
         return
-    yield from table(columns, [Row(each, run.note) for each, run in zip(cells, runs, strict=True)], screen)
+    yield from table(columns, [Row(each, clipped(printable(run.note))) for each, run in zip(cells, runs, strict=True)], screen)
 
 
 def _sheet(device: DeviceRow) -> str:
@@ -168,7 +168,8 @@ def _message_of(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 def remark(row: ResultRow) -> str:
     """How the case ended unless it is ok, with its reason, and what to know before trusting its number."""
-    ending = [] if row.outcome == Outcome.OK else [row.outcome.replace("_", " ") + (f": {row.reason}" if row.reason else "")]
+    reason = f": {clipped(printable(row.reason))}" if row.reason else ""
+    ending = [] if row.outcome == Outcome.OK else [f"{row.outcome.replace('_', ' ')}{reason}"]
     return "; ".join([*ending, *marks(row)])
 
 
@@ -199,7 +200,7 @@ def _row(number: int, row: ResultRow, differing: Sequence[str], known: Fractions
             *identity,
             row.bound or "",
             duration(row.p50_s),
-            _percent_width(half_width),
+            "" if half_width is None else half_width_percent(half_width),
             f"{row.flop_s / 1e12:.4g}" if row.flop_s else "",
             f"{row.bytes_s / 1e9:.4g}" if row.bytes_s else "",
             f"{row.tokens_s:.4g}" if row.tokens_s else "",
@@ -211,13 +212,6 @@ def _row(number: int, row: ResultRow, differing: Sequence[str], known: Fractions
         remark(row),
         style,
     )
-
-
-def _percent_width(half_width: float | None) -> str:
-    """Two digits, which is all that an interval's width means; no percents where it is wider than the median itself."""
-    if half_width is None:
-        return ""
-    return NOT_RESOLVED if half_width > 1 else f"{100 * half_width:.2g}%" if half_width < 0.995 else "100%"
 
 
 def _when(run: RunInfo, pause: Pause | None = None) -> str:

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from suite.report.printable import clipped, printable
+from suite.report.printable import WHOLE_LENGTH, clipped, printable
 from suite.report.words import UNKNOWN
 from suite.show.screen import Screen
 
@@ -26,7 +26,10 @@ class Column(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line's cells, a remark that follows them or stands beneath, and the style of the line."""
+    """One line's cells, a remark that follows them or stands beneath in as many lines as it takes, and the style of the line.
+
+    A remark is not shortened: whoever puts a stored text into one clips that, so that what follows it is not lost.
+    """
 
     cells: tuple[str, ...]
     remark: str = ""
@@ -68,14 +71,15 @@ class Fitted(NamedTuple):
 
 
 def table(columns: Sequence[Column], rows: Sequence[Row], screen: Screen) -> Iterator[str]:
-    """Lines of the table, heading first; a column that no row fills is left out, a long remark is clipped."""
+    """Lines of the table, heading first; a column that no row fills is left out, a long remark stands beneath."""
     return fitted(columns, rows, screen).lines(screen)
 
 
 def fitted(columns: Sequence[Column], rows: Sequence[Row], screen: Screen) -> Fitted:
     """Choose the columns; what no row fills is left out on every screen and not missed."""
     rows = [
-        Row(tuple(clipped(printable(cell)) for cell in row.cells), clipped(printable(row.remark)), row.style) for row in rows
+        Row(tuple(clipped(printable(cell)) for cell in row.cells), clipped(printable(row.remark), WHOLE_LENGTH), row.style)
+        for row in rows
     ]
     cells = [[row.cells[index] for row in rows] for index in range(len(columns))]
     widths = {

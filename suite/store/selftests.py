@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, select
 
-from suite.selftest.record import Finding, Repeatability, Selftest, Status
+from suite.selftest.record import PRUNED, Finding, Repeatability, Selftest, Status
+from suite.selftest.usable import standing
 from suite.store import tables
 from suite.store.columns import dump_json
 from suite.store.damage import converting, json_object
 from suite.store.prepared import prepared_insert
-
-PRUNED = "pruned_runs"  # the fact that names runs which were removed since
 
 _RUN = tables.table_of(tables.Run)
 _SELFTEST = tables.table_of(tables.Selftest)
@@ -59,16 +58,9 @@ def load(connection: Connection, device_uid: str | None) -> list[Selftest]:
 
 
 def repeatability(connection: Connection, device_uid: str) -> Repeatability | None:
-    """The repeatability of a device's newest selftest that could tell one."""
-    statement = (
-        select(_SELFTEST)
-        .where(_SELFTEST.c.device_uid == device_uid)
-        .where(_SELFTEST.c.cycles_rel.is_not(None) | _SELFTEST.c.bytes_rel.is_not(None))
-        .order_by(_SELFTEST.c.finished_at.desc(), _SELFTEST.c.id.desc())
-        .limit(1)
-    )
-    row = connection.execute(statement).one_or_none()
-    return None if row is None else to_selftest(row, {}).repeatability
+    """The repeatability of a device, of the newest selftest that tells one: see ``suite.selftest.usable``."""
+    used = standing(load(connection, device_uid)).used
+    return used.repeatability if used is not None else None
 
 
 def to_selftest(row: Any, names: Mapping[str, str]) -> Selftest:

@@ -131,6 +131,19 @@ def test_the_last_verdicts_are_printed_without_measuring(tested: Path) -> None:
     assert (tested / "roofbench.db").read_bytes() == before
 
 
+@pytest.mark.parametrize("named", [["--store", "{}"], ["--store={}"], ["store.url={}"]])
+def test_the_store_of_the_last_verdicts_is_named_in_either_way(tested: Path, tmp_path: Path, named: list[str]) -> None:
+    said = roofbench(tmp_path, "selftest", "--last", *(each.format(tested / "roofbench.db") for each in named))
+    assert (said.status, said.err) == (0, "")
+    assert said.out == roofbench(tested, "selftest", "--last").out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_names_of_a_store_are_one_too_many(tmp_path: Path) -> None:
+    said = roofbench(tmp_path, "selftest", "--last", "--store", "a.db", "store.url=b.db")
+    assert said.err == "roofbench: --store a.db and store.url=b.db both name the store; give one of them\n"
+
+
 def test_json_is_each_selftest_whole(tested: Path) -> None:
     def by_device(text: str) -> dict[str, Any]:
         return {each["device_uid"]: each for each in json.loads(text)}
@@ -178,6 +191,13 @@ def test_a_verdict_of_one_backend_hides_no_failure_under_another(
 def test_the_help_says_that_a_stored_failure_shows_in_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["selftest", "--help"]) == 0
     assert "with --last when one of the stored verdicts did" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_help_names_the_group_that_a_selftest_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["selftest", "--help"]) == 0
+    assert "and the group measure (fast, standard, precise) as run does" in " ".join(capsys.readouterr().out.split())
+    said = selftest(tmp_path, "measure=precise", "device=3")
+    assert said.err.startswith("roofbench: device=3 is not among the devices"), "measure=precise was taken"
 
 
 def test_an_interrupted_selftest_says_what_is_stored_and_reaches_no_verdict(tmp_path: Path) -> None:

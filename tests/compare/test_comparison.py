@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -13,10 +15,12 @@ from suite.compare.markdown import render_markdown
 from suite.compare.noise import Noise
 from suite.compare.pairing import By, pair
 from suite.compare.quantity import in_cycles, log_ratio
+from suite.compare.repeats import Known
 from suite.compare.side import Looked, Side
 from suite.compare.verdict import Verdict
 from suite.measure.statistics import Interval
-from suite.selftest.record import Repeatability
+from suite.selftest.record import Repeatability, Selftest
+from suite.selftest.usable import Standing
 from suite.show.comparison import comparison_lines
 from suite.show.screen import Screen
 from tests.compare.builders import CERTAIN, QUIET, chip, entry, looked, side, slower
@@ -24,10 +28,12 @@ from tests.report.builders import UID, failed
 
 CHIP = (UID, "cuda")
 NOISY = Noise(0.02, 0.02, CERTAIN)
+UNTESTED = Known({}, {})
+KNOWN = Repeatability(0.002, 0.06, in_cycles=True, cases=20)
 
 
-def compared(a: Side, b: Side, by: By | None = None, repeats=None, noise=QUIET, min_effect=0.01) -> Comparison:
-    return compare(a, b, pair(a, b, by), (looked(a, noise), looked(b, noise)), repeats or {}, min_effect)
+def compared(a: Side, b: Side, by: By | None = None, repeats=None, noise=QUIET, min_effect=0.01, refused=None) -> Comparison:
+    return compare(a, b, pair(a, b, by), (looked(a, noise), looked(b, noise)), Known(repeats or {}, refused or {}), min_effect)
 
 
 def later(*changes: float, **fields) -> Side:
@@ -118,6 +124,31 @@ def test_a_stored_repeatability_is_the_margin_and_is_told():
     )
 
 
+LATEST, EARLIER = (Selftest(UID, "Testium T1", "cuda", (), datetime(2031, 5, day, 12, tzinfo=UTC), (), KNOWN) for day in (2, 1))
+WHY = "repeatability FAIL (95 % at the 95th percentile), contention FAIL (56 of 59)"
+
+
+@pytest.mark.parametrize(
+    ("used", "instead"), [(EARLIER, "that of 2031-05-01 12:00 UTC is, instead"), (None, "no earlier one can be")]
+)
+def test_a_selftest_that_is_not_used_is_told_everywhere_with_why_and_what_is_used_instead(used, instead):
+    known = {CHIP: KNOWN} if used else {}
+    found = compared(four(), later(0.8, 0.0, 0.0, 0.0), repeats=known, refused={CHIP: Standing(used, LATEST, WHY)})
+    told = f"The latest selftest of cuda Testium T1, of 2031-05-02 12:00 UTC, is not used: {WHY}; {instead}."
+    assert [sentence for sentence in words.meaning(found) if "not used" in sentence] == [told]
+    assert told in " ".join(" ".join(lines(found)).split())
+    assert told.replace("(", "\\(") in render_markdown(found).replace(")", ")") or told in render_markdown(found)
+    (plain,) = found.to_json()["selftests_not_used"]
+    assert plain == {
+        "device_uid": UID,
+        "backend": "cuda",
+        "finished_at": "2031-05-02T12:00:00+00:00",
+        "why": WHY,
+        "used_instead": used and "2031-05-01T12:00:00+00:00",
+    }
+    assert found.counts()[Verdict.SLOWER] == 1
+
+
 def test_without_one_it_is_said_what_the_verdicts_hold_for_and_how_far_cases_lie_apart():
     six = side(*(entry(size, bound="memory") for size in range(8, 56, 8)))
     off = side(*(each._replace(row=slower(each.row, 0.3)) for each in six.entries), run="b")
@@ -136,7 +167,7 @@ def test_many_chips_of_one_kind_are_one_sentence():
 
 def test_a_result_without_samples_is_undecided():
     a, b = four(), later(0.5, 0.0, 0.0, 0.0)
-    found = compare(a, b, pair(a, b), ({}, {}), {}, 0.01)
+    found = compare(a, b, pair(a, b), ({}, {}), UNTESTED, 0.01)
     assert {case.verdict for case in found.cases} == {Verdict.UNDECIDED}
     assert words.interval_of(found.cases[0]) == "not known"
     assert found.to_json()["cases"][0]["interval"] is None
@@ -146,7 +177,7 @@ def test_marks_stand_beside_the_verdict_with_whose_they_are():
     a = entry(throttle="sw_power_cap 98%", steady=False)
     b = entry(throttle="sw_power_cap 98%", contended=True)
     (case,) = compared(side(a), side(b)).cases
-    assert words.doubts(case) == ("both throttled: sw_power_cap 98%", "A not steady", "B contended")
+    assert words.doubts(case) == ("both throttled: sw_power_cap 98 %", "A not steady", "B contended")
 
 
 def test_simulated_results_are_labelled():
@@ -159,11 +190,29 @@ def test_simulated_results_are_labelled():
 def test_another_kernel_is_named_where_the_same_was_asked_for():
     a, b = side(entry(), entry(512, implementation="library")), side(entry(), run="b")
     described = looked(a, kernels=["nvjet_a"]), looked(b, kernels=["nvjet_b"])
-    found = compare(a, b, pair(a, b), described, {}, 0.01)
+    found = compare(a, b, pair(a, b), described, UNTESTED, 0.01)
     assert words.remarks(found.cases[0]) == ("kernels: nvjet_a -> nvjet_b",)
     c = side(entry(implementation="triton"), run="c")
-    other = compare(a, c, pair(a, c, By.WORKLOAD), (described[0], looked(c, kernels=["t"])), {}, 0.01)
+    other = compare(a, c, pair(a, c, By.WORKLOAD), (described[0], looked(c, kernels=["t"])), UNTESTED, 0.01)
     assert other.cases[0].kernel == ()
+
+
+def test_fp8_in_two_encodings_is_said_whoever_computed():
+    a, b = side(entry(format="fp8_e4m3", backend="cuda")), side(entry(format="fp8_e4m3", backend="rocm"), run="b")
+    described = looked(a, fp8_encoding="OCP", library="cuBLASLt"), looked(b, fp8_encoding="FNUZ", library="hipBLASLt")
+    found = compare(a, b, pair(a, b, By.WORKLOAD), described, UNTESTED, 0.01)
+    assert words.remarks(found.cases[0]) == ("fp8 encoding: OCP -> FNUZ",)
+    unsaid = compare(a, b, pair(a, b, By.WORKLOAD), (looked(a), described[1]), UNTESTED, 0.01)
+    assert words.remarks(unsaid.cases[0]) == ("fp8 encoding: OCP -> FNUZ",), "what does not say is of a device with OCP's alone"
+    alike = compare(a, b, pair(a, b, By.WORKLOAD), (described[0], looked(b)), UNTESTED, 0.01)
+    assert alike.cases[0].kernel == ()
+
+
+def test_fp8_in_two_encodings_is_said_once_beside_another_kernel():
+    a, b = side(entry(format="fp8_e4m3")), side(entry(format="fp8_e4m3"), run="b")
+    described = looked(a, fp8_encoding="OCP", library="x"), looked(b, fp8_encoding="FNUZ", library="y")
+    found = compare(a, b, pair(a, b), described, UNTESTED, 0.01)
+    assert words.remarks(found.cases[0]) == ("fp8 encoding: OCP -> FNUZ", "library: x -> y")
 
 
 @pytest.mark.parametrize(
@@ -173,6 +222,23 @@ def test_another_kernel_is_named_where_the_same_was_asked_for():
 )  # fmt: skip
 def test_a_ratio_is_a_percentage_until_it_is_a_factor(ratio, text):
     assert words.change(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.0, "1.0000"), (1.0031, "1.0031"), (0.46834, "0.4683"), (2.70123, "2.7012"), (9.99996, "10.00"), (12.346, "12.35"),
+     (123.46, "123.5"), (1234.5, "1,234"), (0.00081, "0.00081")],
+)  # fmt: skip
+def test_a_table_has_every_ratio_on_one_scale(value, text):
+    assert words.ratio(value) == text
+
+
+def test_small_and_large_differences_stand_beside_each_other_as_ratios():
+    found = compared(four(), later(1.7, 0.0051, -0.383, -0.532), noise=Noise(0.2, 0.2, CERTAIN))
+    shown = [line.split() for line in lines(found) if line.startswith(tuple(f"  {verdict}" for verdict in Verdict))]
+    assert sorted(line[1] for line in shown) == ["0.4680", "0.6170", "1.0051", "2.7000"]
+    assert all(re.fullmatch(r"\d\.\d{4} to \d\.\d{4}", " ".join(line[2:5])) for line in shown)
+    assert "| 2.7000 |" in render_markdown(found)
 
 
 def test_intervals_are_in_one_unit():
@@ -211,9 +277,28 @@ def test_a_terminal_shows_verdict_ratio_interval_and_both_times(mixed):
     head = next(line for line in shown if "95 % interval" in line)
     row = next(line for line in shown if line.startswith("  SLOWER"))
     assert head.split() == ["verdict", "B/A", "95", "%", "interval", "delta", "A", "B", "in"]
-    assert row.startswith("  SLOWER      +5.0 %    +4.7 to +5.3 %    1 %  499.3 ns  524.3 ns  ")
+    assert row.startswith("  SLOWER     1.0500  1.0471 to 1.0529    1 %  499.3 ns  524.3 ns  ")
     assert row.endswith("time")
     assert shown[shown.index(row) + 1].strip() == "gemm 512x512x512 bf16 library cold/sustained/device"
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_however_long_the_remarks_are_all_of_them_stand_below_whole(width):
+    a = entry(throttle="sw_power_cap 98%, hw_slowdown 12%, sw_thermal 40%", steady=False, converged=False, contended=True)
+    b = entry(interval_s=None, count=1, throttle="hw_thermal 30%, hw_power_brake 20%, sw_power_cap 97%", contended=True)
+    found = compared(side(a), side(b, run="b"))
+    (case,) = found.cases
+    remark = "; ".join([words.title(case), *words.remarks(case)])
+    assert len(remark) > 200
+    assert "B one sample: no interval" in remark
+    assert remark in " ".join(" ".join(lines(found, width)).split())
+
+
+def test_of_many_kernels_whole_names_are_shown_and_the_others_counted():
+    names = [f"nvjet_hsh_{tile}x256_64x4_1x2_coopA" for tile in range(100, 112)]
+    a, b = side(entry()), side(entry(), run="b")
+    found = compare(a, b, pair(a, b), (looked(a, kernels=names), looked(b, kernels=["x" * 120])), UNTESTED, 0.01)
+    assert words.remarks(found.cases[0]) == (f"kernels: {names[0]}, {names[1]} and 10 more -> {'x' * 120}",)
 
 
 def test_the_last_line_is_the_summary(mixed):
@@ -299,8 +384,8 @@ def test_cycles_have_the_noise_of_cycles_where_both_sides_have_one():
     one, other = side(entry()), side(entry()._replace(row=slower(entry().row, 0.03)), run="b")
     assert in_cycles(one.entries[0].row, other.entries[0].row)
     told = [{each.row.result_id: Looked(wandering, {}, quiet) for each in taken.entries} for taken in (one, other)]
-    (counted,) = compare(one, other, pair(one, other), (told[0], told[1]), {}, 0.01).cases
+    (counted,) = compare(one, other, pair(one, other), (told[0], told[1]), UNTESTED, 0.01).cases
     assert (counted.verdict, counted.gap.noise) == (Verdict.SLOWER, (quiet, quiet))
     lacking = {each.row.result_id: Looked(wandering, {}) for each in other.entries}
-    (uncounted,) = compare(one, other, pair(one, other), (told[0], lacking), {}, 0.01).cases
+    (uncounted,) = compare(one, other, pair(one, other), (told[0], lacking), UNTESTED, 0.01).cases
     assert (uncounted.verdict, uncounted.gap.noise) == (Verdict.UNDECIDED, (wandering, wandering))

@@ -80,8 +80,36 @@ def test_commit_settings_and_method_versions():
         ("roofbench", "commit"): ("abc", "abc with changes"),
         ("roofbench", "method version of gemm"): ("1", "1, 2"),
         ("settings", "measure.target"): ("0.005", "0.01"),
-        ("settings", "measure.interleave"): ("not recorded", "10"),
+        ("settings", "measure.interleave"): ("not set", "10"),
     }
+
+
+def test_settings_are_named_as_they_are_typed():
+    a, b = side(entry()), side(entry())
+    config = {"measure": {"max_time_s": 2.0}, "backends": {"cpu": {"options": {"flush_factor": 4.0, "select": None}}}}
+    b = replace(b, info=replace(b.info, config=config))
+    settings = {name: values for (group, name), values in found(a, b).items() if group == "settings"}
+    assert settings == {
+        "measure.target": ("0.005", "not set"),
+        "measure.max_time_s": ("not set", "2.0"),
+        "seed": ("0", "not set"),
+        "backends.cpu.options.flush_factor": ("not set", "4.0"),
+        "backends.cpu.options.select": ("not set", "null"),
+    }
+
+
+def test_a_sheet_that_was_derived_or_not_found_is_called_so():
+    sheets = {"my-xeon": device(hardware="my-xeon"), "derived": device(hardware=None, spec={"derived": True})}
+    sheets["none"] = device(hardware=None, spec=None)
+    for one, other in (("my-xeon", "derived"), ("derived", "none"), ("none", "my-xeon")):
+        a, b = (side(entry(), devices=[sheets[name]]) for name in (one, other))
+        assert found(a, b) == {("device", "spec sheet"): (one, other)}
+
+
+def test_what_only_one_run_measured_has_no_other_version_of_its_method():
+    calibrated = entry(job="calibration", params={"op": "read"}, workload_key="read")
+    assert found(side(calibrated, entry()), side(entry())) == {}
+    assert found(side(calibrated, entry()), side()) == {}
 
 
 def test_what_differs_from_case_to_case_says_in_how_many():

@@ -179,3 +179,19 @@ def test_no_result_is_dropped_of_a_thousand_of_which_half_have_no_partner():
     assert len(found.pairs) == 1
     assert len(found.uncompared) == 999
     assert complete(found, a, b)
+
+
+def test_a_run_without_results_is_one_of_the_same_device_and_is_called_empty():
+    a, b = side(entry()), side(run="b")
+    for one, other, why in ((a, b, "B has no results"), (b, a, "A has no results"), (b, b, "A and B have no results")):
+        found = pair(one, other)
+        assert (found.by, found.why, found.pairs) == (By.CASE, why, ())
+    assert b.chips == a.chips
+
+
+def test_a_calibration_that_was_taken_as_it_is_is_not_lost():
+    calibrated = entry(job="calibration", params={"op": "read"}, workload_key="read")
+    found = pair(side(calibrated, entry()), side(entry(), run="b"))
+    assert [(each.why, each.is_lost) for each in found.uncompared] == [("B measured no calibration of its own", False)]
+    failed_there = calibrated._replace(row=failed("crashed", "signal 9", case_key=calibrated.row.case_key, job="calibration"))
+    assert [each.is_lost for each in pair(side(calibrated), side(failed_there, run="b")).uncompared] == [True]

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from suite.compare.noise import noise_of
-from suite.compare.runs import AT_ONCE, Place, Sampled, compare_runs, looked, repeatabilities
+from suite.compare.repeats import Known, known_repeats
+from suite.compare.runs import AT_ONCE, Place, Sampled, compare_runs, looked
 from suite.errors import UsageError
 from suite.selftest.record import Repeatability, Selftest
+from suite.selftest.usable import Standing
 from tests.compare.draws import sample_set
 from tests.report.builders import UID, FakeReader, result, run_info
 
@@ -41,13 +43,15 @@ def selftest(day: int, rel: float | None, uid: str = UID, backend: str = "cuda")
 def test_the_newest_repeatability_of_either_store_counts_and_one_without_a_figure_does_not():
     old, new = FakeSource(tested=(selftest(3, None), selftest(1, 0.01))), FakeSource(tested=(selftest(2, 0.02),))
     for sources in ((old, new), (new, old)):
-        found = repeatabilities(sources, [(UID, "cuda")])
+        found, refused = known_repeats(sources, [(UID, "cuda")])
         assert {chip: each.cycles_rel for chip, each in found.items()} == {(UID, "cuda"): 0.02}
+        why = "no repeatability was known (it asked for none)"
+        assert refused == {(UID, "cuda"): Standing(selftest(2, 0.02), selftest(3, None), why)}
 
 
 def test_a_selftest_of_another_device_or_backend_says_nothing():
     source = FakeSource(tested=(selftest(1, 0.01, backend="xla"), selftest(1, 0.01, uid="other")))
-    assert repeatabilities([source], [(UID, "cuda")]) == {}
+    assert known_repeats([source], [(UID, "cuda")]) == Known({}, {})
 
 
 def test_samples_are_asked_for_in_parts_and_each_once():

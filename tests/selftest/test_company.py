@@ -1,13 +1,19 @@
-"""Contention, and cases that did not settle or converge."""
+"""Contention, and cases that did not settle or converge; that what is listed adds up to what is counted."""
+
+import re
+
+import pytest
 
 from suite.selftest import contention, settled
-from suite.selftest.record import Status
+from suite.selftest.record import Finding, Status
+from suite.selftest.taken import Passes
+from suite.selftest.tally import among, named
 from tests.selftest.material import altered, passes, with_row
 
 
 def test_a_device_of_one_s_own_is_a_pass() -> None:
     finding = contention.finding(passes())
-    assert (finding.status, finding.says) == (Status.OK, "nobody else used the device in 59 measurements")
+    assert (finding.status, finding.says) == (Status.OK, "nobody else used the device in all 59 measurements")
 
 
 def test_company_for_a_while_is_a_warning_with_the_cases() -> None:
@@ -26,15 +32,17 @@ def test_what_cannot_be_told_is_no_pass() -> None:
     assert contention.finding(altered(passes(), lambda taken: with_row(taken, contended=None))).status is Status.UNAVAILABLE
     partly = contention.finding(altered(passes(), lambda taken: with_row(taken, contended=None), ["load"]))
     assert partly.figures["unknown"] == 4
-    assert partly.says.endswith("in 55 measurements; 4 measurements told nothing")
+    assert partly.says.endswith("in 55 of 59 measurements; 4 told nothing")
 
 
 def test_cases_that_kept_moving_are_named_once() -> None:
     moving = altered(passes(), lambda taken: with_row(taken, steady=False), only="4096x4096x4096 bf16 cold")
     finding = settled.steady(moving)
     assert finding.status is Status.WARN
-    assert finding.says == ("3 of 57 sustained cases did not settle in measure.steady_timeout_s: 4096x4096x4096 bf16 cold")
-    assert settled.steady(passes()).says == "all 57 sustained cases settled in the time allowed"
+    assert finding.says == (
+        "3 of 57 sustained measurements did not settle in measure.steady_timeout_s: 4096x4096x4096 bf16 cold (3 times)"
+    )
+    assert settled.steady(passes()).says == "all 57 sustained measurements settled in the time allowed"
 
 
 def test_cases_that_stayed_wide_are_counted_and_the_widest_is_named() -> None:
@@ -47,6 +55,43 @@ def test_cases_that_stayed_wide_are_counted_and_the_widest_is_named() -> None:
     finding = settled.converged(whole)
     assert finding.status is Status.WARN
     assert finding.says == (
-        "5 of 59 cases did not reach measure.target in measure.max_time_s; "
+        "5 of 59 measurements did not reach measure.target in measure.max_time_s; "
         "the widest is 16x3840x3840 bf16 warm at 8 % either way"
     )
+
+
+def contended(only: str = "") -> Passes:
+    """Other work was beside those of a name, and three cases told nothing."""
+    whole = altered(passes(), lambda taken: with_row(taken, contended=True, steady=False), only=only)
+    return altered(whole, lambda taken: with_row(taken, contended=None, steady=None), ["first"], "16x3840x3840 bf16")
+
+
+def counted(finding: Finding, introduction: str) -> tuple[int, int]:
+    """How many measurements are counted, and how many the list that follows adds up to."""
+    listed = finding.says.partition(introduction)[2].split(":")[0].split(";")[0]
+    names, _, more = listed.partition(" and ")
+    times = [int(found[1]) if (found := re.search(r"\((\d+) times\)", name)) else 1 for name in names.split(", ")]
+    number = re.search(r"(\d+)(?: of \d+)? (?:sustained )?measurements", finding.says)
+    assert number
+    return int(number[1]), sum(times) + int((more or "0 more").split()[0])
+
+
+@pytest.mark.parametrize("only", ["", "4096", "8192x8192x8192 bf16 cold"])
+def test_what_is_listed_adds_up_to_what_is_counted_everywhere(only: str) -> None:
+    busy = contended(only)
+    for finding, introduction in ((contention.finding(busy), "such as "), (settled.steady(busy), "steady_timeout_s: ")):
+        count, listed = counted(finding, introduction)
+        assert count == listed == finding.figures[{"contention": "contended"}.get(finding.name, "moving")], finding.says
+
+
+def test_all_that_were_measured_are_counted_and_who_told_nothing_is_among_them() -> None:
+    says = contention.finding(contended()).says
+    assert says.startswith("others used the device in 57 of 59 measurements, such as ")
+    assert says.endswith("; 2 told nothing")
+
+
+def test_a_case_of_several_passes_is_named_once_with_how_often() -> None:
+    taken = [*passes().first[5:7], *passes().again[-2:]]
+    assert named(taken[:1]) == "8192x8192x8192 bf16 cold"
+    assert named(taken) == "8192x8192x8192 bf16 cold (2 times), 8192x8192x8192 bf16 warm (2 times)"
+    assert (among(taken[:2], taken), among(taken, taken, "cold")) == ("2 of 4 measurements", "all 4 cold measurements")

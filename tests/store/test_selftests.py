@@ -104,6 +104,21 @@ def test_the_same_selftest_is_stored_once(here: Path, run: str) -> None:
     assert len(stored(here)) == 2
 
 
+def test_a_repeatability_that_failed_or_was_disturbed_gives_way_to_the_one_before(here: Path, run: str) -> None:
+    """As such were stored before anything was left out: 95 % and 3 %, measured beside other work."""
+    failed = (Finding("repeatability", Status.FAIL, "1 of 20 cases", {"cases": 20, "contended_cases": 20}),)
+    disturbed = (Finding("repeatability", Status.WARN, "18 of 20 cases", {"cases": 20, "contended_cases": 3}),)
+    record(
+        here,
+        selftest(run),
+        selftest(run, days=1, findings=disturbed, repeatability=Repeatability(0.03, None, True, 20)),
+        selftest(run, days=2, findings=failed, repeatability=Repeatability(0.95, 0.77, True, 20)),
+    )
+    assert Reader.open(str(here)).repeatability("a1b2") == selftest(run).repeatability
+    record(here, selftest(run, days=3, findings=failed, facts={"driver": "590.1"}))
+    assert Reader.open(str(here)).repeatability("a1b2") is None
+
+
 def test_repeatability_is_that_of_the_newest_selftest_that_could_tell_one(here: Path, run: str) -> None:
     reader = Reader.open(str(here))
     assert reader.repeatability("a1b2") is None
