@@ -52,18 +52,34 @@ def choose_one(
     show: Callable[[str], str] = str,
     default: str | None = None,
     help: str | None = None,
+    follows: bool = False,
 ) -> str:
-    """One of ``options``, which are not empty, kept in the address like ``choose``; at first ``default``, or the first."""
+    """One of ``options``, which are not empty, kept in the address like ``choose``; at first ``default``, or the first.
+
+    One that ``follows`` is at its default, whatever that comes to be, until a person or a link asks for something.
+    """
     first = default if default is not None and default in options else options[0]
-    before = given(name, [first])[0]
-    touched = st.session_state.get(name, _of("shown").get(name))
-    if touched != _of("shown").get(name) and not _is_elsewhere(name):
-        before = touched
+    asked = asked_for(name)
+    before = asked if asked is not None else first if follows else given(name, [first])[0]
+    _of("asked")[name] = asked
     st.session_state[name] = before if before in options else first
     chosen: str = st.selectbox(label, options, key=name, format_func=show, help=help)
     _of("shown")[name] = chosen
     put(name, [before if before not in options and chosen == first else chosen], [first])
     return chosen
+
+
+def asked_for(name: str) -> str | None:
+    """What a person chose of a single choice, here or on another page, or a link asks for; ``None`` where it is at its default.
+
+    An option may be empty, such as the mask of a case that has none.
+    """
+    shown = _of("shown").get(name)
+    if _is_elsewhere(name) or name not in _of("asked"):
+        return next(iter(given(name)), None)
+    touched: str | None = st.session_state.get(name, shown)
+    asked: str | None = _of("asked")[name]
+    return touched if touched != shown else asked
 
 
 def given(name: str, default: Sequence[str] = ()) -> list[str]:

@@ -17,8 +17,14 @@ from suite.errors import StoreUnusable
 from suite.report.palette import INKS
 from suite.report.words import counted
 
-# Streamlit's own captions are too pale for the contrast that WCAG asks of text.
-_READABLE = "<style>[data-testid=stCaptionContainer] {{ color: {colour}; opacity: 1; }}</style>"
+COMPILED = "targets"  # the page of what was compiled, which needs no run
+# Streamlit's own captions are too pale for the contrast that WCAG asks of text, and of a chosen name it shows the beginning,
+# in which runs and devices are alike.
+_READABLE = """<style>
+[data-testid=stCaptionContainer] {{ color: {colour}; opacity: 1; }}
+[data-testid=stMultiSelectTagsContainer] [data-tag] {{ height: auto; max-width: 100%; padding-block: 2px; }}
+[data-testid=stMultiSelectTagsContainer] [data-tag] > span {{ white-space: normal; overflow-wrap: anywhere; max-width: none; }}
+</style>"""
 
 
 def main() -> None:
@@ -31,12 +37,20 @@ def main() -> None:
     for message in stores.failures.values():
         st.error("A store could not be opened.")
         st.code(message, language=None, wrap_lines=True)
-    if not stores.runs:
+    if not stores.runs and not _has_compiled(stores):
         _nothing(stores, urls)
         return
-    by_name = {view.name: view for view in views()}
+    # Without runs there is nothing that filters could choose from.
+    by_name = {view.name: view for view in views() if stores.runs or view.name == COMPILED}
     pages = [_page(view, stores, urls) for view in by_name.values()]
     st.navigation(pages, position="sidebar", expanded=True).run()
+
+
+def _has_compiled(stores: Stores) -> bool:
+    try:
+        return any(shelf.compiled() for shelf in stores.shelves)
+    except StoreUnusable:  # its page says so, where there are runs to show
+        return False
 
 
 def _nothing(stores: Stores, urls: Sequence[str]) -> None:
@@ -46,7 +60,9 @@ def _nothing(stores: Stores, urls: Sequence[str]) -> None:
 
 
 def _page(view: View, stores: Stores, urls: Sequence[str]) -> "st.Page":
-    return st.Page(_script(view, stores, urls), title=view.title, url_path=view.name, default=view.order == 0)
+    return st.Page(
+        _script(view, stores, urls), title=view.title, url_path=view.name, default=view.order == 0 or not stores.runs
+    )
 
 
 def _script(view: View, stores: Stores, urls: Sequence[str]) -> Callable[[], None]:

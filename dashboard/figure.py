@@ -11,6 +11,13 @@ from dashboard.address import given
 from suite.report.figures import CHART_CONFIG
 
 BUTTONS_PX = 28
+_SCROLLED = """<style>
+.st-key-{key}-frame {{ container-type: inline-size; }}
+.st-key-{key}-place {{ overflow-x: auto; }}
+.st-key-{key} {{ min-width: {width_px}px; }}
+.{key}-hint {{ display: none; margin: 0; }}
+@container (max-width: {width_px}px) {{ .{key}-hint {{ display: block; }} }}
+</style><p class="{key}-hint">&#x2194; This figure is wider than its place: scroll it sideways.</p>"""
 CAMERA_SCALE = 2  # pixels of a downloaded image for one on the screen
 
 
@@ -19,12 +26,13 @@ def show(figure: go.Figure, key: str, alt: str, name: str, choosing: bool = Fals
 
     ``alt`` is read out by screen readers; ``name`` is that of downloaded files.
     """
-    figure.update_layout(uirevision="kept", dragmode="zoom")
+    width_px = figure.layout.width
+    # Where a figure scrolls sideways, a finger that drags it moves it and does not zoom into it.
+    figure.update_layout(uirevision="kept", dragmode=False if width_px else "zoom")
     _make_room(figure)
     options: dict[str, Any] = {"theme": None, "key": key, "config": _config(name), "alt": alt}
     if choosing:
         options |= {"on_select": "rerun", "selection_mode": "points"}
-    width_px = figure.layout.width
     if width_px:
         options["width"] = "content"
     with _scrolled(key, int(width_px)) if width_px else nullcontext():
@@ -37,9 +45,10 @@ def show(figure: go.Figure, key: str, alt: str, name: str, choosing: bool = Fals
 
 
 def _scrolled(key: str, width_px: int) -> Any:
-    """A place that scrolls sideways where the screen is narrower than the figure of this key."""
-    st.html(f"<style>.st-key-{key}-place {{ overflow-x: auto; }} .st-key-{key} {{ min-width: {width_px:d}px; }}</style>")
-    return st.container(key=f"{key}-place")
+    """A place that scrolls sideways, and says so, where the screen is narrower than the figure of this key."""
+    with st.container(key=f"{key}-frame"):
+        st.html(_SCROLLED.format(key=key, width_px=int(width_px)))
+        return st.container(key=f"{key}-place")
 
 
 def _make_room(figure: go.Figure) -> None:

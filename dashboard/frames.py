@@ -1,6 +1,6 @@
 """Tables with their downloads: a small one, everything of which is on the page, and the buttons of any."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -8,11 +8,20 @@ import streamlit as st
 
 from dashboard.downloads import lines_as_csv, lines_as_parquet
 
+SHARE = "%.1f %%"  # of what ``in_percent`` has written, as ``suite.report.words.percent`` writes a ratio
 
-def frame_with_downloads(frame: pd.DataFrame, key: str, alt: str, columns: Mapping[str, Any] | None = None) -> None:
-    """Draw a table that sorts and searches by itself, and offer it as CSV and Parquet."""
+
+def in_percent(frame: pd.DataFrame, shares: Sequence[str]) -> pd.DataFrame:
+    """The table with these columns of ratios in percent, to be shown as ``SHARE``."""
+    return frame.assign(**{name: pd.to_numeric(frame[name]) * 100 for name in shares if name in frame})
+
+
+def frame_with_downloads(
+    frame: pd.DataFrame, key: str, alt: str, columns: Mapping[str, Any] | None = None, shares: Sequence[str] = ()
+) -> None:
+    """Draw a table that sorts and searches by itself, and offer it as CSV and Parquet; ``shares`` are ratios in these."""
     shown: dict[str, Any] = {"hide_index": True, "width": "stretch", "placeholder": "–", "alt": alt}
-    st.dataframe(frame, column_config=dict(columns or {}), key=key, **shown)
+    st.dataframe(in_percent(frame, shares), column_config=dict(columns or {}), key=key, **shown)
     download_buttons(
         lambda: lines_as_csv(records_of(frame)), lambda: lines_as_parquet(records_of(frame)), f"roofbench-{key}", key
     )

@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.address import choose_one
 from dashboard.figure import show
+from dashboard.frames import SHARE, in_percent
 from dashboard.text import plain
 from suite.report.ladder import ABOUT, BASELINE, Ladder, Rung, ladders
 from suite.report.ladder_figure import ladder_figure
@@ -43,7 +44,7 @@ def _ladder(ladder: Ladder, theme: Theme, key: str) -> None:
     frame = pd.DataFrame([_line(rung, ladder) for rung in ladder.rungs]).dropna(axis="columns", how="all")
     repeated = ["By"] if frame["By"].nunique() == 1 else []
     st.dataframe(
-        frame.drop(columns=repeated),
+        in_percent(frame.drop(columns=repeated), ("Of spec",)),
         column_config=_columns(ladder),
         hide_index=True,
         width="stretch",
@@ -94,6 +95,6 @@ def _columns(ladder: Ladder) -> dict[str, Any]:
         "To": number(format="%.3g", help="Upper end of that interval"),
         **errors,
         rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
-        "Of spec": number(format="percent", help="Share of the roof by the spec sheet"),
+        "Of spec": number(format=SHARE, help="Share of the roof by the spec sheet"),
         per_joule: number(format="%.4g", help="Useful operations per joule, in sustained windows of 2 s and more"),
     }

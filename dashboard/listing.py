@@ -10,7 +10,7 @@ from dashboard.downloads import as_csv, as_parquet
 from dashboard.frames import download_buttons
 from dashboard.results import results_table
 from dashboard.selection import Selection
-from suite.report.words import counted
+from suite.report.words import counted, resolved
 from suite.rows import ResultRow
 from suite.store.scopes import ORDERS
 
@@ -97,7 +97,7 @@ def _ordered(selection: Selection, offset: int, limit: int, order: str) -> list[
         found += selection.stores.shelves[store].page(selection.scope(store=store), offset + limit, 0, order)
     if len(stores) > 1:
         value = VALUES[order]
-        found.sort(key=lambda row: (value(row) is None, -(value(row) or 0.0)))
+        found.sort(key=lambda row: (value(row) is None, not resolved(row), -(value(row) or 0.0)))
     return found[offset : offset + limit]
 
 

@@ -1,16 +1,22 @@
 """Choices among the workloads of a job: by properties that have several values, each offered with what the ones before left."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import streamlit as st
 
 from dashboard.address import choose_one
+from dashboard.opening import as_asked
 from dashboard.selection import Asked, Picked, Selection
 from dashboard.shelf import Device
 from suite.case import sizes_of
+from suite.outcome import Outcome
+from suite.report.printable import shortened
+from suite.rows import ResultRow
 
 ALL = "all"
+MOST_SHOWN = 48  # characters of a chosen name, of which a telephone shows one line
 MOST_TOGETHER = 6  # combinations of values that are shown together where nothing is chosen
 _HEADS = ("num_q_heads", "num_kv_heads", "head_dim", "v_head_dim")
 
@@ -46,9 +52,28 @@ def asked_of(selection: Selection) -> list[Asked]:
     return [each for device in selection.shown for each in selection.asked(device)]
 
 
-def narrowed(asked: Sequence[Asked], properties: Sequence[Property], prefix: str) -> list[Asked]:
-    """Draw a choice for each property that has several values, and keep the workloads of the chosen ones."""
-    left, together = list(asked), 1
+def rows_of(selection: Selection, asked: Sequence[Asked]) -> list[ResultRow]:
+    """Results of all these workloads: among them a page finds what it opens with."""
+    return [row for picked in picked_of(selection, asked).values() for row in picked.rows]
+
+
+def fields_of(properties: Sequence[Property], prefix: str) -> dict[str, Callable[[ResultRow], str]]:
+    """Properties of rows, by their names in the address."""
+    return {f"{prefix}{each.name}": partial(_value, each) for each in properties}
+
+
+def _value(each: Property, row: ResultRow) -> str:
+    return each.value(row.params)
+
+
+def narrowed(
+    asked: Sequence[Asked], properties: Sequence[Property], prefix: str, told: Sequence[ResultRow] = ()
+) -> list[Asked]:
+    """Draw a choice for each property that has several values, and keep the workloads of the chosen ones.
+
+    ``told`` are the rows that have what the page shows: at first a choice is one that leaves some of them.
+    """
+    left, together, rows, fields = list(asked), 1, list(told), fields_of(properties, prefix)
     with st.container(horizontal=True):
         for each in properties:
             counts: dict[str, int] = {}
@@ -57,13 +82,16 @@ def narrowed(asked: Sequence[Asked], properties: Sequence[Property], prefix: str
             if len(counts) < 2:
                 continue
             options = sorted(counts, key=natural)
-            usual = options[-1] if each.is_last else max(options, key=lambda option: counts[option])
+            found = {each.value(row.params) for row in as_asked(rows, fields, besides=f"{prefix}{each.name}")}
+            among = [option for option in options if option in found] or options
+            usual = among[-1] if each.is_last else max(among, key=lambda option: counts[option])
             if not each.alone:
                 is_few = together * len(options) <= MOST_TOGETHER
                 usual, together = (ALL, together * len(options)) if is_few else (usual, together)
                 options = [ALL, *options]
-            chosen = choose_one(each.title, f"{prefix}{each.name}", options, _worded, usual)
+            chosen = choose_one(each.title, f"{prefix}{each.name}", options, _worded, usual, follows=True)
             left = [one for one in left if chosen == ALL or each.value(one.params) == chosen]
+            rows = [row for row in rows if chosen == ALL or each.value(row.params) == chosen]
     return left
 
 
@@ -74,12 +102,14 @@ def natural(text: str) -> tuple[tuple[float, str], ...]:
 
 
 def choose_device(selection: Selection) -> Device:
-    """One device of a page that shows one at a time: at first the one that was measured last."""
+    """One device of a page that shows one at a time: at first the one that was last measured with any result."""
     names = {f"{device.store}.{device.uid}": selection.names[device] for device in selection.devices}
-    latest = selection.latest[0]
+    measured = {device for device, group in selection.groups if group.outcome == Outcome.OK}
+    latest = next((device for device in selection.latest if device in measured), selection.latest[0])
     if len(names) == 1:
         return selection.devices[0]
-    chosen = choose_one("Device", "of", list(names), names.__getitem__, default=f"{latest.store}.{latest.uid}")
+    shown = {name: shortened(text, MOST_SHOWN) for name, text in names.items()}
+    chosen = choose_one("Device", "of", list(names), shown.__getitem__, default=f"{latest.store}.{latest.uid}")
     store, _, uid = chosen.partition(".")
     return Device(int(store), uid)
 

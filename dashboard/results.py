@@ -6,18 +6,29 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
+from dashboard.frames import SHARE, in_percent
 from dashboard.text import plain
 from suite.report.columns import EMPIRICAL, ending
 from suite.report.printable import clipped, printable
-from suite.report.words import common_unit, relative_half_width, remarks, resolved, tera_rates, variation, workload_title
+from suite.report.words import (
+    common_unit,
+    relative_half_width,
+    remarks,
+    resolved,
+    short_marks,
+    tera_rates,
+    variation,
+    workload_title,
+)
 from suite.rows import ResultRow
 
-_SHARE = "percent"
+_SHARES = ("Of spec", "At clock", "Empirical", "Of boost")
 _CHARACTER_PX, _EDGES_PX = 6.7, 20
 _CASE_PX = 250  # at most: a telephone has 390 across, and the column does not scroll away
+_MARKS_PX = 190  # at most: the first of them, the most serious, is seen whole
 _TEXT_CHARACTERS = 160  # of a cell
 _SAME_LEFT_OUT = ("Device", "Run", "Implementation", "Job")
-_EMPTY_LEFT_OUT = ("Quantisation", "Energy (J)", "Tokens/s")
+_EMPTY_LEFT_OUT = ("Marks", "Quantisation", "Energy (J)", "Tokens/s")
 
 
 def results_table(rows: Sequence[ResultRow], key: str, alt: str) -> ResultRow | None:
@@ -30,7 +41,7 @@ def results_table(rows: Sequence[ResultRow], key: str, alt: str) -> ResultRow | 
     left_out = [name for name in _SAME_LEFT_OUT if frame[name].nunique() == 1]
     left_out += [name for name in _EMPTY_LEFT_OUT if frame[name].isna().all()]
     event = st.dataframe(
-        frame.drop(columns=left_out),
+        in_percent(frame.drop(columns=left_out), _SHARES),
         column_config=_columns(titles, frame),
         hide_index=True,
         width="stretch",
@@ -77,14 +88,15 @@ def _line(row: ResultRow, name: str, titles: _Titles) -> dict[str, Any]:
     return {
         "Case": _text(name),
         titles.time: _scaled(row.p50_s, titles.unit_s),
+        "±": _scaled(half_width, 1e-2),
         "Of spec": row.fractions.spec,
+        "Marks": short_marks(row) or None,
         "Bound": _text(ending(row)),
         "Format": _text(row.format_label),
         "Regime": _text(row.regime),
         titles.rate: _scaled(row.flop_s or None, 1e12),
         "GB/s": _scaled(row.bytes_s or None, 1e9),
         "Tokens/s": _tokens(row),
-        "± (%)": _scaled(half_width, 1e-2),
         "At clock": row.fractions.at_clock,
         "Empirical": row.fractions.empirical,
         "Of boost": row.fractions.boost,
@@ -121,14 +133,18 @@ def _scaled(value: float | None, unit: float) -> float | None:
 def _columns(titles: _Titles, frame: pd.DataFrame) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
-        "Case": st.column_config.TextColumn(pinned=True, width=_case_px(frame["Case"])),
+        "Case": st.column_config.TextColumn(pinned=True, width=_px(frame["Case"], _CASE_PX)),
         "Bound": st.column_config.TextColumn(help="What limits the case, or how it ended when it has no result"),
-        "Of spec": number(format=_SHARE, help="Share of the roof by the spec sheet"),
-        "Of boost": number(format=_SHARE, help="Share of the roof at the maximum clock"),
-        "At clock": number(format=_SHARE, help="Share of the roof at the clock that the device counted while the case ran"),
-        "Empirical": number(format=_SHARE, help=EMPIRICAL),
+        "Marks": st.column_config.TextColumn(
+            help="What to know before trusting the figures beside it; Remarks say more",
+            width=_px(frame["Marks"].dropna(), _MARKS_PX),
+        ),
+        "Of spec": number(format=SHARE, help="Share of the roof by the spec sheet"),
+        "Of boost": number(format=SHARE, help="Share of the roof at the maximum clock"),
+        "At clock": number(format=SHARE, help="Share of the roof at the clock that the device counted while the case ran"),
+        "Empirical": number(format=SHARE, help=EMPIRICAL),
         titles.time: number(format="%.4g", help="Median of one launch"),
-        "± (%)": number(format="%.2f", help="Half the width of the median's 95 % interval; none where that is above 100 %"),
+        "±": number(format="%.2g %%", help="Half the width of the median's 95 % interval; none where that is above 100 %"),
         titles.rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
         "GB/s": number(format="%.4g", help="Compulsory bytes per second; busbw of a collective"),
         "Tokens/s": number(format="%.4g", help="New tokens of all sequences per second"),
@@ -145,6 +161,6 @@ def _columns(titles: _Titles, frame: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _case_px(cases: "pd.Series[str]") -> int:
-    """As wide as the longest name."""
-    return min(_CASE_PX, round(_EDGES_PX + _CHARACTER_PX * max(map(len, cases))))
+def _px(texts: "pd.Series[str]", most: int) -> int:
+    """As wide as the longest of them."""
+    return min(most, round(_EDGES_PX + _CHARACTER_PX * max(map(len, texts), default=0)))

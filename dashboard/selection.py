@@ -167,21 +167,41 @@ def thinned(ids: Sequence[int], most: int) -> list[int]:
 
 def device_names(stores: Stores) -> dict[Device, str]:
     """What each device is called: its name, with as much beside it as tells it from the others; in the order of names."""
-    plain = {
+    known = _runtime_names(stores)
+    found: dict[Device, str] = {}
+    for device, name in sorted(known.items(), key=lambda each: (each[1], each[0].uid, each[0].store)):
+        same = [other for other, its in known.items() if its == name]
+        elsewhere = any(other.store != device.store for other in same)
+        found[device] = _beside(name, [*_uid_of(device, same), *([stores.names[device.store]] if elsewhere else [])])
+    return found
+
+
+def chip_names(stores: Stores) -> dict[str, str]:
+    """The same of each chip by its uid, for what is about a chip whichever stores it is in."""
+    known = _runtime_names(stores)
+    found: dict[str, str] = {}
+    for device, name in known.items():
+        same = [other for other, its in known.items() if its == name]
+        found.setdefault(device.uid, _beside(name, _uid_of(device, same)))
+    return found
+
+
+def _runtime_names(stores: Stores) -> dict[Device, str]:
+    return {
         Device(number, uid): clipped(printable(name), NAME_CHARACTERS)
         for number, shelf in enumerate(stores.shelves)
         for uid, name in shelf.device_names().items()
     }
-    found: dict[Device, str] = {}
-    for device, name in sorted(plain.items(), key=lambda each: (each[1], each[0].uid, each[0].store)):
-        same = [other for other, known in plain.items() if known == name and other != device]
-        beside = []
-        if any(other.uid != device.uid for other in same):
-            beside.append(clipped(printable(device.uid), 8 if len(device.uid) > 8 else 12))
-        if any(other.store != device.store for other in same):
-            beside.append(clipped(printable(stores.shelves[device.store].name), 24))
-        found[device] = f"{name} ({', '.join(beside)})" if beside else name
-    return found
+
+
+def _uid_of(device: Device, same: Sequence[Device]) -> list[str]:
+    """Its uid where another chip has its name."""
+    told = any(other.uid != device.uid for other in same)
+    return [clipped(printable(device.uid), 8 if len(device.uid) > 8 else 12)] if told else []
+
+
+def _beside(name: str, words: Sequence[str]) -> str:
+    return f"{name} ({', '.join(words)})" if words else name
 
 
 def regime_of(group: Group) -> str:

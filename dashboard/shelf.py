@@ -7,18 +7,18 @@ import gc
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
-from dashboard.tame import tamed, tamed_device
+from dashboard.tame import tamed, tamed_compiled, tamed_device
 from suite.backend import Fact
 from suite.errors import StoreUnusable
 from suite.outcome import Evidence
 from suite.rows import CalibrationHistory, DeviceRow, ResultDetail, ResultRow, RunInfo
 from suite.store.browsing import Browser
 from suite.store.scopes import Entry, Found, Group, Scope
+from suite.targets.record import Compiled
 
 Answer = TypeVar("Answer")
 MOST_ANSWERS, MOST_ROWS, MOST_HELD = 256, 20_000, 16
@@ -59,9 +59,9 @@ class Shelf:
         self._reader: Thread | None = None
 
     @property
-    def name(self) -> str:
-        """The file's name, without the folders above it."""
-        return PurePath(self.url).name
+    def path(self) -> str:
+        """The file itself, whatever it was called when it was opened."""
+        return str(self._browser.path.resolve())
 
     def look(self) -> tuple[Entry, ...]:
         """The runs, asked of the store itself; what was kept is forgotten where they have changed."""
@@ -158,6 +158,10 @@ class Shelf:
         """How many cases of a run ended how."""
         return self._kept(("counts", run), lambda: self._browser.counts(run))
 
+    def compiled(self) -> list[Compiled]:
+        """What programs became on targets, asked anew: it grows without any run."""
+        return [tamed_compiled(each) for each in self._browser.compiled()]
+
     def environment(self, run: str) -> Mapping[str, Mapping[str, Fact]]:
         """The system that a run was last on."""
         return self._kept(("environment", run), lambda: self._browser.environment(run))
@@ -191,7 +195,7 @@ class Shelf:
     def _read_on(self) -> bool:
         """Have somebody read; the state is held."""
         if self._reader is None or not self._reader.is_alive():
-            self._reader = Thread(target=self._read, name=f"reading {self.name}", daemon=True)
+            self._reader = Thread(target=self._read, name=f"reading {self.number}", daemon=True)
             self._reader.start()
         return True
 

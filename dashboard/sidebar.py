@@ -1,13 +1,13 @@
 """The sidebar: which runs, devices, formats, regimes, implementations and kinds of evidence a page is about."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import streamlit as st
 
 from dashboard.address import choose, choose_one
-from dashboard.selection import Selection, device_names, regime_of
-from dashboard.shelf import Device, Pair
+from dashboard.selection import Selection, chip_names, device_names, regime_of
+from dashboard.shelf import Pair
 from dashboard.stores import Run, Stores
 from suite.report.palette import Theme
 from suite.report.printable import clipped, printable
@@ -42,7 +42,7 @@ def select(stores: Stores, job: str, theme: Theme) -> Selection:
         runs = _choose_runs(stores)
         held = [shelf.held(runs) for shelf in stores.shelves]
         groups = [pair for each in held for pair in each.pairs if not job or pair[1].job == job]
-        uids = _choose_devices(groups, names)
+        uids = _choose_devices(groups, chip_names(stores))
         groups = [each for each in groups if each[0].uid in uids] if uids else groups
         chosen: dict[str, tuple[str, ...]] = {}
         if not job:
@@ -77,11 +77,11 @@ def image_format() -> None:
 
 def run_labels(stores: Stores) -> dict[Run, str]:
     """Every run by experiment, start, devices and note, as far as it was read, with its store where there are several."""
-    names, several = device_names(stores), len(stores.shelves) > 1
+    names, several = chip_names(stores), len(stores.shelves) > 1
     devices: dict[tuple[int, str], dict[str, None]] = {}
     for shelf in stores.shelves:
         for device, group in shelf.held(wait_s=0).pairs:
-            devices.setdefault((device.store, group.run), {})[names.get(device, "")] = None
+            devices.setdefault((device.store, group.run), {})[names.get(device.uid, "")] = None
     is_told = len(names) > 1
     found = {}
     for run in stores.runs:
@@ -94,7 +94,7 @@ def run_label(run: Run, several_stores: bool, stores: Stores) -> str:
     """Experiment, start and note of a run, with its state where it is not complete."""
     entry = run.entry
     state = "" if entry.status == "complete" else entry.status
-    place = stores.shelves[run.store].name if several_stores else ""
+    place = stores.names[run.store] if several_stores else ""
     parts = (entry.experiment, moment(entry.started_at), state, entry.note, place)
     return ", ".join(clipped(printable(part), 60) for part in parts if part)
 
@@ -105,13 +105,10 @@ def _choose_runs(stores: Stores) -> list[str]:
     return choose("Runs", "run", list(by_name), lambda name: run_label(by_name[name], several, stores))
 
 
-def _choose_devices(groups: Sequence[Pair], names: dict[Device, str]) -> list[str]:
-    present = dict.fromkeys(device for device, _ in groups)
-    words: dict[str, str] = {}
-    for device, name in names.items():
-        if device in present:
-            words.setdefault(device.uid, name)
-    return choose("Devices", "device", list(words), lambda uid: words[uid])
+def _choose_devices(groups: Sequence[Pair], names: Mapping[str, str]) -> list[str]:
+    present = {device.uid for device, _ in groups}
+    uids = sorted(present, key=lambda uid: (names.get(uid, ""), uid))
+    return choose("Devices", "device", uids, lambda uid: names.get(uid, uid))
 
 
 def _filtered(groups: list[Pair], each: Filter) -> tuple[list[Pair], tuple[str, ...]]:

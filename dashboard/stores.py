@@ -7,8 +7,10 @@ from typing import NamedTuple
 import streamlit as st
 
 from dashboard.shelf import Shelf
+from dashboard.store_names import store_names
 from suite.errors import StoreUnusable
 from suite.store.browsing import Browser
+from suite.store.runs import SELFTEST
 from suite.store.scopes import Entry
 
 DEFAULT_STORE = "roofbench.db"
@@ -28,6 +30,16 @@ class Stores(NamedTuple):
     runs: tuple[Run, ...]
     failures: Mapping[str, str]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each store is called, all of them different."""
+        return store_names(tuple(shelf.path for shelf in self.shelves))
+
+
+def newest_of(stores: Stores) -> Run:
+    """The newest of at least one run, as ``latest`` is on the command line: one of a selftest only where there is no other."""
+    return next((run for run in stores.runs if run.entry.experiment != SELFTEST), stores.runs[0])
+
 
 def store_arguments() -> list[str]:
     """The stores named on the command line after ``--``, or the default one."""
@@ -42,6 +54,8 @@ def open_stores(urls: Sequence[str]) -> Stores:
     for url in dict.fromkeys(urls):
         try:
             shelf = _shelf(url, len(shelves))
+            if any(shelf.path == other.path for other in shelves):
+                continue  # one file under two names
             runs += [Run(len(shelves), entry) for entry in shelf.look()]
             shelves.append(shelf)
         except StoreUnusable as error:

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from suite.rows import DeviceRow, ResultRow
+from suite.targets.record import Compiled
 
 MOST_CHARACTERS, MOST_REASON, MOST_NAMES = 200, 2_000, 64
 _TEXTS = tuple(
@@ -28,6 +29,16 @@ def tamed(row: ResultRow) -> ResultRow:
         if _is_wild(getattr(row, name)):
             changed[name] = _cut(getattr(row, name))
     return replace(row, **changed) if changed else row
+
+
+def tamed_compiled(compiled: Compiled) -> Compiled:
+    """The same of what a program became on a target."""
+    names = ("kernel", "program", "target", "configuration")
+    texts: dict[str, Any] = {name: getattr(compiled, name)[:MOST_CHARACTERS] for name in names}
+    maps: dict[str, Any] = {name: _cut(each) for name in ("facts", "versions") if _is_wild(each := getattr(compiled, name))}
+    names_of = [name[:MOST_CHARACTERS] for name in compiled.facts.get("instructions", ())[:MOST_NAMES]]
+    maps["facts"] = {**maps.get("facts", compiled.facts), "instructions": names_of}
+    return replace(compiled, reason=compiled.reason[:MOST_REASON], **texts, **maps)
 
 
 def tamed_device(device: DeviceRow) -> DeviceRow:

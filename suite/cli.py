@@ -13,12 +13,16 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from suite import __version__
+from suite.commands import naming
 from suite.commands.options import AS_OPTION, examples, naming_store
 from suite.errors import RoofbenchError, UsageError, nearest
-from suite.interrupts import EXIT_INTERRUPTED
+from suite.interrupts import EXIT_INTERRUPTED, was_told_to_end
+from suite.report.printable import printable
 from suite.streams import drop_output, prepare, takes_nothing
 
-COMMANDS = ("run", "plan", "selftest", "devices", "show", "compare", "import", "hardware", "dashboard", "report", "store")
+COMMANDS = (
+    "run", "plan", "selftest", "devices", "show", "compare", "import", "hardware", "targets", "dashboard", "report", "store",
+)  # fmt: skip
 
 DESCRIPTION = """\
 Measure an accelerator against its own roofline: every number with its regime, verified, with its uncertainty.
@@ -36,14 +40,15 @@ examples:
 
 settings are written key=value, as Hydra reads them; `roofbench run --info defaults` lists what they start from.
 
-the store is ./roofbench.db unless store.url=PATH (run, plan, selftest) or --store PATH (reading commands) says otherwise.
+the store is ./roofbench.db unless store.url=PATH (run, plan, selftest) or --store PATH (commands that read one, and
+selftest --last) says otherwise.
 
 exit status:
   0    done
   1    something failed on the way; what was measured before is kept; what `compare --fail-on` names was found
   2    bad input: one line says what, nothing was run or created
   3    the run is complete, and some cases ended incorrect, impossible, crashed, in a timeout or in an error;
-       a question of the selftest ended in FAIL
+       a question of the selftest ended in FAIL; a kernel did not compile for a target that it is made for
   130  interrupted; `roofbench run resume=latest` goes on"""
 
 ASKS_NO_STORE = ("roofbench devices",)  # of the commands that take settings
@@ -86,26 +91,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
     except BrokenPipeError:  # the reader is gone (head, less)
         drop_output()
-        return EXIT_PIPE_CLOSED
+        return EXIT_INTERRUPTED if was_told_to_end() else EXIT_PIPE_CLOSED
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
             print("roofbench: too many open files; raise the limit, for instance with `ulimit -n 1024`", file=sys.stderr)
             return EXIT_TOO_MANY_FILES
         if not takes_nothing():
             raise
+        if was_told_to_end():  # by a terminal that was closed, which takes no more output
+            return EXIT_INTERRUPTED
         print(f"roofbench: the output cannot be written: {error.strerror}", file=sys.stderr)
         return EXIT_OUTPUT_LOST
     return status
 
 
 def _readable(text: str) -> str:
-    """Bytes that the locale has no characters for are shown as the UTF-8 that they most likely are, not as surrogates."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    """One line, whatever was given; bytes without characters in the locale are shown as the UTF-8 that they most likely are."""
+    return printable(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
 def run(argv: Sequence[str]) -> int:
     """Parse and carry out one command; errors escape."""
     parser = make_parser(argv[:1] if argv and argv[0] in COMMANDS else COMMANDS)
+    naming.refuse_setting(parser, argv)
     try:
         args, extra = parser.parse_known_args(argv)
     except SystemExit as done:  # --help or --version have printed; what they printed has yet to reach its reader
@@ -160,8 +168,8 @@ def _not_understood(text: str, parser: Parser) -> str:
     if not text.startswith("-"):
         return f"unexpected argument '{text}'; see `{parser.prog} --help`"
     name, _, value = text.partition("=")
-    if name == "--store" and any(action.dest == "overrides" for action in parser._actions) and parser.prog not in ASKS_NO_STORE:
-        return f"unknown option '--store' for {parser.prog}, whose store is a setting; write store.url={value or 'PATH'}"
+    if name == naming.OPTION and naming.takes_settings(parser) and parser.prog not in ASKS_NO_STORE:
+        return naming.no_option(parser.prog, value)
     options = [option for action in parser._actions for option in action.option_strings if option.startswith("--")]
     return f"unknown option '{text}' for {parser.prog}{nearest(name, options)}"
 

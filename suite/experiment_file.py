@@ -1,5 +1,6 @@
 """A run's resolved configuration as one experiment file, for a reader who lacks the folder that the run was composed from."""
 
+import shlex
 import textwrap
 from collections.abc import Iterator, Mapping
 from importlib import resources
@@ -13,7 +14,7 @@ PLACE = f"DIR/experiment/{NAME}.yaml"
 HEADER = f"""\
 # @package _global_
 # Every setting that {{what}} measures with{{missing}}. Saved as {PLACE}, it is run with:
-#   {COMMAND}"""
+#   {{command}}"""
 ALL = ", so that no other file is needed"
 MISSING = ", but for what is named below"
 WIDTH = 120
@@ -24,11 +25,11 @@ OWN_BACKENDS = "backends."  # the module of a backend that comes with roofbench 
 SHEETS = "DIR/hardware"
 SHEET = f"{SHEETS}/{{}}.yaml"
 WITHOUT_SHEET = (
-    "without it fractions of spec, and what the plan leaves out or adds as bursts, follow the built-in sheet that the device's "
-    "name matches"
+    "fractions of spec, and what the plan leaves out or adds as bursts, follow the built-in sheet that the device's name "
+    "matches, or what is derived of a CPU"
 )
 # Where results go, what goes on, and what was chosen by a file or a folder of the user's: nothing of it says what is measured.
-LEFT_OUT = ("store", "resume", "wait_s", "experiment", "hardware", "hardware_folders")
+LEFT_OUT = ("store", "resume", "wait_s", "experiment", "hardware", "hardware_folders", "plugins")
 
 
 def own_folder(info: RunInfo) -> bool:
@@ -47,21 +48,28 @@ def own_folder_lines(info: RunInfo, store_override: str) -> Iterator[str]:
 
 
 def missing_elsewhere(config: Mapping[str, Any]) -> list[str]:
-    """What even the file cannot carry, one clause each: backends and spec sheets that are not roofbench's."""
-    found = [
+    """What even the file cannot carry, one clause each: plugins, backends and spec sheets that are not roofbench's."""
+    plugins = config.get("plugins", {})
+    found = [f"{key.replace('s.', ' ', 1)} is of {owner}, a plugin that has to be installed" for key, owner in plugins.items()]
+    found += [
         f"backend {name} is {backend['target']}, which is no part of roofbench and has to be installed"
         for name, backend in config.get("backends", {}).items()
-        if backend.get("target") and not backend["target"].startswith(OWN_BACKENDS)
+        if backend.get("target") and not backend["target"].startswith(OWN_BACKENDS) and f"backends.{name}" not in plugins
     ]
-    sheet = config.get("hardware")
-    if sheet and not _is_built_in(sheet):
+    if sheet := _own_sheet(config):
         found.append(
-            f"hardware={sheet} is a spec sheet of the user's own: add it as {SHEET.format(sheet)}, and hardware={sheet} "
-            f"to the command; {WITHOUT_SHEET}"
+            f"hardware={sheet} is a spec sheet of the user's own: add it as {SHEET.format(sheet)}; with hardware={sheet} left "
+            f"out of the command {WITHOUT_SHEET}"
         )
     elif config.get("hardware_folders"):
-        found.append(f"spec sheets of the user's own were looked at first: add them to {SHEETS}; {WITHOUT_SHEET}")
+        found.append(f"spec sheets of the user's own were looked at first: add them to {SHEETS}; without them {WITHOUT_SHEET}")
     return [_printable(clause) for clause in found]
+
+
+def command_of(config: Mapping[str, Any]) -> str:
+    """The shell line that runs the file of ``config``: a spec sheet of the user's own is no setting of it and stands here."""
+    sheet = _own_sheet(config)
+    return f"{COMMAND} {shlex.quote(f'hardware={_printable(sheet)}')}" if sheet else COMMAND
 
 
 def experiment_file(config: Mapping[str, Any], what: str) -> str:
@@ -75,7 +83,7 @@ def experiment_file(config: Mapping[str, Any], what: str) -> str:
     body = {"defaults": list(_defaults(config)), **content}
     dumped = yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=WIDTH)
     missing = missing_elsewhere(config)
-    header = HEADER.format(what=_printable(what), missing=MISSING if missing else ALL)
+    header = HEADER.format(what=_printable(what), missing=MISSING if missing else ALL, command=command_of(config))
     comments = [line for clause in missing for line in _comment(f"Not in this file: {clause}.")]
     return "\n".join([header, *comments, dumped])
 
@@ -96,6 +104,12 @@ def _defaults(config: Mapping[str, Any]) -> Iterator[Any]:
     if (sheet := config.get("hardware")) and _is_built_in(sheet):
         yield {"override /hardware": sheet}
     yield "_self_"
+
+
+def _own_sheet(config: Mapping[str, Any]) -> str:
+    """The sheet that was asked for by name where it is none of roofbench's own; else empty."""
+    sheet = str(config.get("hardware") or "")
+    return "" if not sheet or _is_built_in(sheet) else sheet
 
 
 def _is_built_in(sheet: str) -> bool:

@@ -102,9 +102,10 @@ def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
             for workload in job.workloads(settings):
                 works = (job.work(workload, switches) for switches in job.switches(settings, workload))
                 floors = dict.fromkeys(_floor_s(work, machine) for work in works)
+                named = f"{workload.job} {shape_label(workload)} {workload.format_label}"
                 lines += [
-                    f"{workload.job} {shape_label(workload)} {workload.format_label}: {least} {_above(floor_s, config)} s a launch on "
-                    f"{machine.slot.backend}, above max_kernel_s={config.max_kernel_s}"
+                    f"{named}: {least} {_above(floor_s, config)} s a launch on {machine.slot.backend}, "
+                    f"above max_kernel_s={config.max_kernel_s}"
                     for floor_s in floors
                     if floor_s is not None and _too_long(floor_s, config)
                 ]

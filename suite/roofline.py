@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from suite.backend import Channel, DeviceInfo
 from suite.case import Regime
+from suite.hardware.cpu import NOMINAL
 from suite.hardware.spec import DEVICE_LINK, LINKS, HardwareSpec, parse_pipe
 from suite.measure.statistics import median, quantile
 from suite.measurement import Measurement, SampleSet
@@ -27,7 +28,7 @@ from suite.work import Work
 # 2: medians of all samples, products of emulations, calibrations by backend; 3: what a cache bounds has no declared roof;
 # 4: the error of quantisation; 5: no fraction of a derived peak that was passed; 6: short collectives are a link's too;
 # 7: the clock is that of a launch of median length; 8: a power cap is told by the clock that it takes; 9: cycles of each sample
-FORMULAS_VERSION = 9
+FORMULAS_VERSION = 10
 NS = 1e-9
 PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much
 LAUNCH_MULTIPLE = 3  # under this many empty-kernel times, launching is what is measured
@@ -50,8 +51,14 @@ class Ceilings(NamedTuple):
 
     def boost_flop_s(self, pipe: str | None, clock_hz: float | None = None) -> float | None:
         """The pipe's rate at ``clock_hz``, or at the device's maximum clock; ``None`` without a clock or a rate per clock."""
-        clock = clock_hz or self.info.max_clock_hz
+        clock = clock_hz or self.max_clock_hz
         return self.spec.boost_flop_s(pipe, clock) if self.spec and pipe and clock else None
+
+    @property
+    def max_clock_hz(self) -> float | None:
+        """The device's maximum clock; ``None`` where what it reports is a CPU's nominal one, above which it boosts."""
+        nominal = self.spec is not None and self.spec.derived and self.spec.clocks.boost_hz.note == NOMINAL
+        return None if nominal else self.info.max_clock_hz
 
     @property
     def bandwidth_bytes_s(self) -> float | None:

@@ -94,14 +94,20 @@ def reason(case: Case, target: Target) -> str | None:
 
 def prepare(case: Case, target: Target, sets: int, seed: int) -> XlaKernel:
     """Draw ``sets`` working sets and compile the operation."""
-    operation = OPERATIONS[str(case.workload.param("op"))]
-    shape = matrix_shape(max(1, int(case.workload.param("bytes")) // (ELEMENT_BYTES * operation.arrays)))
-    plan = Plan(
+    op = str(case.workload.param("op"))
+    description: dict[str, Any] = {"execution": "native", "call": OPERATIONS[op].call}
+    plan = plan_of(op, int(case.workload.param("bytes")))
+    return XlaKernel(plan, sets, seed, case.workload.distribution, lambda text: description)
+
+
+def plan_of(op: str, size_bytes: int) -> Plan:
+    """Shapes and computation of an operation over a working set."""
+    operation = OPERATIONS[op]
+    shape = matrix_shape(max(1, size_bytes // (ELEMENT_BYTES * operation.arrays)))
+    return Plan(
         operands=((shape, jnp.float32),) * operation.operands,
         output=((shape[0], 1) if operation.operands == operation.arrays else shape, jnp.float32),
         compute=operation.compute,
         formula=operation.formula,
         scalars=operation.scalars,
     )
-    description: dict[str, Any] = {"execution": "native", "call": operation.call}
-    return XlaKernel(plan, sets, seed, case.workload.distribution, lambda text: description)

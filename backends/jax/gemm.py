@@ -115,15 +115,21 @@ def _epilogue_reason(workload: Workload) -> str | None:
 def prepare(case: Case, target: Target, sets: int, seed: int) -> XlaKernel:
     """Draw ``sets`` input sets and compile the product."""
     workload = case.workload
-    sizes, numerics = Sizes.of(workload), FORMATS[workload.format]
-    plan = Plan(
+    sizes = Sizes.of(workload)
+    plan = plan_of(workload.format, sizes, dict(case.switches))
+    return XlaKernel(plan, sets, seed, workload.distribution, partial(_description, workload.format, sizes, case.switches))
+
+
+def plan_of(format_name: str, sizes: Sizes, switches: Mapping[str, Any]) -> Plan:
+    """Shapes, types and computation of a product."""
+    numerics = FORMATS[format_name]
+    return Plan(
         operands=((sizes.a_shape, numerics.operand), (sizes.b_shape, numerics.operand)),
         output=((sizes.m, sizes.n), numerics.output),
-        compute=_compute(workload.format, sizes, dict(case.switches)),
+        compute=_compute(format_name, sizes, switches),
         formula=Product(sizes.layout),
         products=1,
     )
-    return XlaKernel(plan, sets, seed, workload.distribution, partial(_description, workload.format, sizes, case.switches))
 
 
 def _compute(format_name: str, sizes: Sizes, switches: Mapping[str, Any]) -> Callable[..., jax.Array]:

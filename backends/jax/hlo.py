@@ -149,9 +149,9 @@ def _writes_two(instruction: Instruction, elements: int) -> bool:
 
 
 def is_product(instruction: Instruction) -> bool:
-    """Whether this is a matrix product: XLA's own, or a library's."""
+    """Whether this is a matrix product: XLA's own, which a TPU's compiler writes as a convolution, or a library's."""
     words = ("gemm", "matmul", "dot")
-    return instruction.opcode == "dot" or any(word in instruction.target.lower() for word in words)
+    return instruction.opcode in ("dot", "convolution") or any(word in instruction.target.lower() for word in words)
 
 
 def product_types(module: Module) -> set[str]:

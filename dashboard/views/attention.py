@@ -9,7 +9,8 @@ from dashboard.case import case_section, choose_case
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
 from dashboard.empty import nothing_matches
 from dashboard.listing import results_section
-from dashboard.narrow import Params, Property, asked_of, heads_of, narrowed, param, picked_of
+from dashboard.narrow import Params, Property, asked_of, fields_of, heads_of, narrowed, param, picked_of, rows_of
+from dashboard.opening import as_asked, first_value, tells
 from dashboard.selection import Asked, Selection
 from suite.report.lines import WHO, rest_of
 from suite.report.values import SHARES, VALUES, sized
@@ -53,10 +54,12 @@ def render(selection: Selection) -> None:
     if not selection.groups:
         nothing_matches(JOB, was_measured(selection))
         return
-    value = VALUES[choose_one("Show", "value", [*VALUES], lambda name: VALUES[name].title, default="rate")]
     found = asked_of(selection)
-    size = size_of(found)
-    asked = narrowed(found, (*PROPERTIES, size), "a_")
+    properties = (*PROPERTIES, size := size_of(found))
+    known = rows_of(selection, found)
+    first = first_value(as_asked(known, fields_of(properties, "a_")), VALUES, "rate")
+    value = VALUES[choose_one("Show", "value", [*VALUES], lambda name: VALUES[name].title, first, follows=True)]
+    asked = narrowed(found, properties, "a_", [row for row in known if tells(row, value)])
     picked = picked_of(selection, asked)
     rows = {device: each.rows for device, each in picked.items()}
     draw_lines(

@@ -11,7 +11,8 @@ from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measur
 from dashboard.empty import nothing_matches
 from dashboard.figure import show
 from dashboard.listing import results_section
-from dashboard.narrow import Property, asked_of, choose_device, narrowed, param, picked_of
+from dashboard.narrow import Property, asked_of, choose_device, narrowed, param, picked_of, rows_of
+from dashboard.opening import tells
 from dashboard.selection import Asked, Picked, Selection
 from dashboard.shelf import Device
 from dashboard.text import plain
@@ -47,7 +48,8 @@ def render(selection: Selection) -> None:
     if not selection.groups:
         nothing_matches(JOB, was_measured(selection))
         return
-    asked = narrowed(asked_of(selection), PROPERTIES, "c_")
+    found = asked_of(selection)
+    asked = narrowed(found, PROPERTIES, "c_", [row for row in rows_of(selection, found) if tells(row, TIME)])
     if len(selection.devices) > 1:
         _together(selection, asked)
     device = choose_device(selection)
@@ -62,7 +64,7 @@ def render(selection: Selection) -> None:
 def _together(selection: Selection, asked: Sequence[Asked]) -> None:
     """All devices in one figure, a line for each way that any of them has."""
     st.subheader("Devices side by side")
-    value = {"busbw": BUSBW, "time": TIME}[choose_one("Show", "value", ["busbw", "time"])]
+    value = {"busbw": BUSBW, "time": TIME}[choose_one("Show", "value", ["busbw", "time"], follows=True)]
     picked = picked_of(selection, asked)
     fields = {**WHO, "algo": switch("algo"), "proto": switch("proto"), "ranks": _ranks, "rest": rest_of(*KNOWN)}
     rows = {device: each.rows for device, each in picked.items()}

@@ -8,9 +8,9 @@ import streamlit as st
 
 from dashboard.address import choose_one, given, put
 from dashboard.figure import show
-from dashboard.frames import frame_with_downloads
+from dashboard.frames import SHARE, frame_with_downloads
 from dashboard.sidebar import run_labels
-from dashboard.stores import Run, Stores
+from dashboard.stores import Run, Stores, newest_of
 from dashboard.text import plain
 from dashboard.theme import theme
 from suite.compare import words
@@ -23,6 +23,7 @@ from suite.report.comparison_figure import comparison_figure
 from suite.report.printable import clipped, printable
 from suite.report.words import timing
 from suite.store.comparing import ComparisonReader
+from suite.store.runs import SELFTEST
 
 TITLE = "Compare"
 ORDER = 60
@@ -59,7 +60,8 @@ def render_stores(stores: Stores) -> None:
 def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
     by_name = {f"{run.store}{SEPARATOR}{run.entry.run}": run for run in stores.runs}
     labels, names = run_labels(stores), list(by_name)
-    before = _before(stores)
+    before, newest = _before(stores), newest_of(stores)
+    latest = f"{newest.store}{SEPARATOR}{newest.entry.run}"
 
     def named(name: str) -> str:
         return labels[by_name[name]]
@@ -67,7 +69,7 @@ def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
     with st.container(horizontal=True):
         first = f"{before.store}{SEPARATOR}{before.entry.run}"
         a = choose_one("A, what was", "a", names, named, default=first, help="The run that B is held against")
-        b = choose_one("B, what is", "b", names, named, default=names[0])
+        b = choose_one("B, what is", "b", names, named, default=latest)
     with st.container(horizontal=True):
         how = choose_one("Paired by", "by", list(HOW), HOW.__getitem__, help="What two results must have in common")
         text = next(iter(given("effect")), "")
@@ -80,15 +82,17 @@ def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
 
 def _before(stores: Stores) -> Run:
     """What the newest run is held against at first: the one before it of the same experiment and device, as far as there is."""
-    newest, *others = stores.runs
+    newest = newest_of(stores)
+    others = [run for run in stores.runs if run != newest]
     devices: dict[tuple[int, str], set[str]] = {}
     for shelf in stores.shelves:
         for device, group in shelf.held(wait_s=0).pairs:
             devices.setdefault((device.store, group.run), set()).add(device.uid)
 
-    def likeness(run: Run) -> tuple[bool, bool]:
+    def likeness(run: Run) -> tuple[bool, bool, bool]:
         own, its = (devices.get((each.store, each.entry.run), set()) for each in (newest, run))
-        return bool(own & its), run.entry.experiment == newest.entry.experiment
+        is_selftest = run.entry.experiment == SELFTEST != newest.entry.experiment
+        return not is_selftest, bool(own & its), run.entry.experiment == newest.entry.experiment
 
     return max(others, key=likeness)
 
@@ -126,7 +130,7 @@ def _draw(found: Comparison) -> None:
         show(figure, "comparison", alt, "roofbench-compare")
         st.subheader("Cases")
         frame = pd.DataFrame([_line(case) for case in found.cases])
-        frame_with_downloads(frame, "compared", "Every compared case with its verdict", _columns())
+        frame_with_downloads(frame, "compared", "Every compared case with its verdict", _columns(), shares=("Delta",))
     _differing(found)
     _uncompared(found)
 
@@ -160,7 +164,7 @@ def _columns() -> Mapping[str, Any]:
         "In": text(help="Cycles where arithmetic bounds it and the device counts them, else time"),
         "Clock B/A": number(format="%.4f"),
         "p differs": number(format="%.2g", help="Corrected over all cases"),
-        "Delta": number(format="percent", help="The least difference that a verdict is about"),
+        "Delta": number(format=SHARE, help="The least difference that a verdict is about"),
     }
 
 

@@ -7,7 +7,8 @@ from dashboard.case import case_section, choose_case
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
 from dashboard.empty import nothing_matches
 from dashboard.listing import results_section
-from dashboard.narrow import Property, asked_of, heads_of, narrowed, param, picked_of
+from dashboard.narrow import Property, asked_of, fields_of, heads_of, narrowed, param, picked_of, rows_of
+from dashboard.opening import as_asked, first_value, tells
 from dashboard.roofs import bandwidths_of
 from dashboard.selection import Picked, Selection
 from dashboard.shelf import Device
@@ -43,12 +44,15 @@ def render(selection: Selection) -> None:
     if not selection.groups:
         nothing_matches(JOB, was_measured(selection))
         return
+    found = asked_of(selection)
     with st.container(horizontal=True):
-        value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title)]
+        known = rows_of(selection, found)
+        first = first_value(as_asked(known, fields_of(FIXED, "d_")), VALUES, "bandwidth")
+        value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title, first, follows=True)]
         along = choose_one("Against", "against", list(ACROSS), SHORT.__getitem__)
     others = [name for name in ACROSS if name != along]
     free = [Property(name, SHORT[name], param(name), alone=False) for name in others]
-    asked = narrowed(asked_of(selection), (*FIXED, *free), "d_")
+    asked = narrowed(found, (*FIXED, *free), "d_", [row for row in known if tells(row, value)])
     picked = picked_of(selection, asked)
     fields = {**WHO, **{name: named(name, SHORT[name].lower()) for name in others}, "rest": rest_of(*KNOWN)}
     rows = {device: each.rows for device, each in picked.items()}
@@ -68,5 +72,5 @@ def _levels(selection: Selection, picked: dict[Device, Picked], value: Quantity)
     for device, each in picked.items():
         for kind, bytes_s in bandwidths_of(selection, device, each.rows).items():
             told = f"{kind} {si(bytes_s, 'B/s')}"
-            found.append((selection.names[device], told, bytes_s, "solid" if kind == "spec" else "dash"))
+            found.append((selection.names[device], told, bytes_s, "solid" if kind.startswith("spec") else "dash"))
     return levels_of(found)

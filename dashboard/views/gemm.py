@@ -13,19 +13,23 @@ from dashboard.ladder import precision_ladder
 from dashboard.lever import batch_lever
 from dashboard.listing import results_section
 from dashboard.narrow import choose_device
-from dashboard.roofs import roofs_of, sheet_line
+from dashboard.opening import as_asked, first_option, first_value, tells
+from dashboard.roofs import roofs_of, sheet_lines
 from dashboard.selection import Selection
 from dashboard.shelf import Device
 from dashboard.text import plain
+from suite.report.curves import Quantity
 from suite.report.gemm_shapes import shape_map
 from suite.report.heat import heat_figure
 from suite.report.lines import Field, evidence_of, format_of, implementation_of, regime_of
+from suite.report.roofs import drawable
 from suite.report.values import VALUES
 from suite.rows import ResultRow
 
 TITLE = "GEMM"
 ORDER = 20
 JOB = "gemm"
+USUAL = ("bf16", "cold/sustained/device", "measured", "library")  # what a person most likely asks for first
 
 
 def render(selection: Selection) -> None:
@@ -35,7 +39,7 @@ def render(selection: Selection) -> None:
         return
     device = choose_device(selection)
     picked = selection.pick(device, alone=True)
-    st.caption(sheet_line(selection.stores.shelves[device.store].device(device.uid)))
+    st.caption(sheet_lines(selection, device, picked.rows))
     _shapes(selection, device, picked.rows)
     if picked.note:
         st.caption(picked.note)
@@ -52,11 +56,13 @@ def _shapes(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> 
     titles = {"fmt": "Format", "under": "Regime", "kind": "Evidence", "by": "Implementation"}
     fields: dict[str, Field] = {"fmt": format_of, "under": regime_of, "kind": evidence_of, "by": implementation_of}
     with st.container(horizontal=True):
-        value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title)]
+        first = first_value(as_asked(rows, fields), VALUES, "of spec", _tells)
+        value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title, first, follows=True)]
         for name, field in fields.items():
             options = sorted({field(row) for row in rows})
             if len(options) > 1:
-                chosen = choose_one(titles[name], name, options, default=_usual(options))
+                told = [field(row) for row in as_asked(rows, fields, besides=name) if _tells(row, value)]
+                chosen = choose_one(titles[name], name, options, default=first_option(options, USUAL, told), follows=True)
                 rows = [row for row in rows if field(row) == chosen]
     heat, left_out = shape_map(rows, value)
     if not heat.cells:
@@ -69,6 +75,5 @@ def _shapes(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> 
         st.caption(plain(f"{left_out} shapes have no place here: choose fewer, or see the table."))
 
 
-def _usual(options: Sequence[str]) -> str:
-    """What a person most likely asks for first."""
-    return next((name for name in ("bf16", "cold/sustained/device", "measured", "library") if name in options), options[0])
+def _tells(row: ResultRow, value: Quantity) -> bool:
+    return drawable(row) and tells(row, value)

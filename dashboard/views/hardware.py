@@ -34,12 +34,15 @@ def render_stores(stores: Stores) -> None:
         "What was not found is left empty, never guessed."
     )
     with st.container(horizontal=True):
-        pipe = choose_one("Peak of", "pipe", list(PIPES), default="bf16")
         makers = choose("Makers", "maker", sorted({spec.vendor for spec in specs}))
-    shown = [spec for spec in specs if not makers or spec.vendor in makers]
+        shown = [spec for spec in specs if not makers or spec.vendor in makers]
+        known = [name for name in ("bf16", *PIPES) if any(spec.peak_flop_s(name) for spec in shown)]
+        pipe = choose_one("Peak of", "pipe", list(PIPES), default=next(iter(known), None), follows=True)
     figure = catalogue_figure(shown, pipe, present, theme())
     if figure is not None:
         show(figure, "catalogue", f"{pipe} peak against memory bandwidth of {len(shown)} accelerators", "roofbench-hardware")
+    else:
+        st.info(f"None of these sheets has a peak of {pipe} and a memory bandwidth: choose another, or other makers.")
     _table(shown, pipe, present)
     _prices(shown, pipe)
     _sheet(specs, present)
@@ -165,8 +168,8 @@ def _fits(spec: HardwareSpec) -> None:
         st.caption("The memory size is not known.")
         return
     st.caption(
-        f"One sequence with a cache in 16 bits, in {found.usable_bytes / 1e9:.1f} GB: the memory less {RESERVE:.0%} for "
-        "activations, workspaces, the runtime and fragmentation."
+        f"One sequence with a cache in 16 bits, in {found.usable_bytes / 1e9:.1f} GB: the memory less {100 * RESERVE:.0f} % "
+        "for activations, workspaces, the runtime and fragmentation."
     )
     frame = pd.DataFrame(
         {

@@ -11,9 +11,10 @@ from dashboard.cards import cards
 from dashboard.case import case_section, choose_case, clicked_row
 from dashboard.empty import nothing_matches
 from dashboard.figure import show
-from dashboard.frames import frame_with_downloads
+from dashboard.frames import SHARE, frame_with_downloads
 from dashboard.listing import results_section
-from dashboard.roofs import roofs_of, sheet_line
+from dashboard.opening import first_value
+from dashboard.roofs import roofs_of, sheet_lines
 from dashboard.selection import Selection
 from dashboard.shelf import Device
 from dashboard.text import plain
@@ -22,12 +23,14 @@ from suite.report.headlines import headlines
 from suite.report.heat import heat_figure
 from suite.report.standings import Column, best_groups, best_rate, in_order, standings_map
 from suite.report.values import SHARES
-from suite.report.words import case_detail, counted, giga_per_joule, marks, moment, si
+from suite.report.words import case_detail, counted, giga_per_joule, marks, moment, short_marks, si
 from suite.rows import ResultRow
 
 TITLE = "Overview"
 ORDER = 0
 MOST_DOWN, MOST_ACROSS = 60, 24
+MOST_PINNED = 24  # characters of a name that does not scroll away: a longer one would leave a telephone no room for others
+_EMPTY_LEFT_OUT = ("Marks", "At clock", "W", "Clock")
 
 Line = tuple[Device, str]  # a device under one kind of evidence: kinds never share a line
 Best = Mapping[tuple[Line, Column], ResultRow]
@@ -57,8 +60,15 @@ def _summary(selection: Selection) -> str:
     runs = {(device.store, group.run) for device, group in selection.groups}
     newest = next((run.entry for run in selection.stores.runs if (run.store, run.entry.run) in runs), None)
     last = f", the newest of {moment(newest.finished_at or newest.started_at)}" if newest else ""
-    shown = (counted(len(selection.devices), "device"), counted(selection.results, "result"), counted(len(runs), "run"))
+    shown = (_devices(selection), counted(selection.results, "result"), counted(len(runs), "run"))
     return f"{shown[0]}, {shown[1]} in {shown[2]}{last}. Each cell is the best verified result of a device in a job and format."
+
+
+def _devices(selection: Selection) -> str:
+    """One chip is one device, however many stores have results of it."""
+    chips, stores = {device.uid for device in selection.devices}, {device.store for device in selection.devices}
+    several = f" in {counted(len(stores), 'store')}" if len(selection.devices) > len(chips) else ""
+    return f"{counted(len(chips), 'device')}{several}"
 
 
 def _best(selection: Selection) -> Best:
@@ -78,7 +88,8 @@ def _standings(selection: Selection, best: Best, lines: Sequence[Line]) -> Any:
     columns = in_order(column for _, column in best)
     shown = st.columns([0.35, 0.65])[0]
     with shown:
-        share = choose_one("Share of", "share", list(SHARES), lambda name: SHARES[name].title)
+        first = first_value(list(best.values()), SHARES, "of spec")
+        share = choose_one("Share of", "share", list(SHARES), lambda name: SHARES[name].title, first, follows=True)
     if len(lines) > MOST_DOWN or len(columns) > MOST_ACROSS:
         st.caption(
             f"The first {MOST_DOWN} devices and {MOST_ACROSS} columns are drawn: choose devices, jobs or formats for others."
@@ -108,7 +119,7 @@ def _device(selection: Selection, device: Device) -> None:
     if not picked.rows:
         return
     st.subheader(plain(selection.names[device]))
-    st.caption(sheet_line(selection.stores.shelves[device.store].device(device.uid)))
+    st.caption(sheet_lines(selection, device, picked.rows))
     roofs = roofs_of(selection, device, picked.rows).only(("spec", "empirical"))
     figure = roofline_figure(picked.rows, roofs, selection.theme)
     clicked = show(figure, "overview-roofline", f"Roofline of {selection.names[device]}", "roofbench-roofline", choosing=True)
@@ -124,16 +135,19 @@ def _table(selection: Selection, best: Best, lines: Sequence[Line]) -> None:
     frame = pd.DataFrame([line for each in lines for line in _lines(selection, best, each, per_joule)])
     number = st.column_config.NumberColumn
     columns = {
-        "Device": st.column_config.TextColumn(pinned=True),
-        "Of spec": number(format="percent", help="Share of the roof by the spec sheet"),
-        "At clock": number(format="percent", help="Share of the roof at the clock that the device counted"),
+        "Device": st.column_config.TextColumn(pinned=bool(frame["Device"].str.len().max() <= MOST_PINNED)),
+        "Of spec": number(format=SHARE, help="Share of the roof by the spec sheet"),
+        "Marks": st.column_config.TextColumn(help="What to know before trusting the figures; Remarks say more"),
+        "At clock": number(format=SHARE, help="Share of the roof at the clock that the device counted"),
         per_joule: number(
             format="%.4g", help="Useful operations per joule, in 10^9, where energy was read: measure.energy=true"
         ),
         "W": number(format="%.0f", help="Mean power of sustained windows"),
         "Finished": st.column_config.TextColumn(help="How fresh it is: when the result was stored, UTC"),
     }
-    frame_with_downloads(frame, "devices", "The best result of each device in each job and format", columns)
+    frame = frame.drop(columns=[name for name in _EMPTY_LEFT_OUT if frame[name].isna().all()])
+    alt = "The best result of each device in each job and format"
+    frame_with_downloads(frame, "devices", alt, columns, shares=("Of spec", "At clock"))
 
 
 def _lines(selection: Selection, best: Best, line: Line, per_joule: str) -> list[dict[str, Any]]:
@@ -144,8 +158,9 @@ def _lines(selection: Selection, best: Best, line: Line, per_joule: str) -> list
             "Job": column.job,
             "Format": column.format,
             "Of spec": row.fractions.spec,
-            "At clock": row.fractions.at_clock,
+            "Marks": short_marks(row) or None,
             "Rate": best_rate(row) if row.p50_s is not None else row.outcome.replace("_", " "),
+            "At clock": row.fractions.at_clock,
             per_joule: row.flops / row.energy_j / 1e9 if row.energy_j and row.flops else None,
             "W": row.power_w,
             "Clock": si(row.clock_hz, "Hz") if row.clock_hz else None,

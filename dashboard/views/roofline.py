@@ -10,9 +10,10 @@ from dashboard.compare_lines import say_what_is_left_out
 from dashboard.empty import nothing_matches
 from dashboard.figure import show
 from dashboard.listing import results_section
-from dashboard.roofs import roofs_of, sheet_line
+from dashboard.roofs import roofs_of, several_sheets, sheet_lines
 from dashboard.selection import Picked, Selection
 from dashboard.shelf import Device
+from dashboard.text import plain
 from suite.report.figures import roofline_figure
 from suite.report.overlay import Seat, overlay_figure
 from suite.report.roofs import KINDS, drawable
@@ -50,7 +51,7 @@ def render(selection: Selection) -> None:
 
 def _one(selection: Selection, device: Device, picked: Picked, kinds: Sequence[str]) -> None:
     """Of one device colours are formats'."""
-    st.caption(sheet_line(selection.stores.shelves[device.store].device(device.uid)))
+    st.caption(sheet_lines(selection, device, picked.rows))
     figure = roofline_figure(picked.rows, roofs_of(selection, device, picked.rows).only(kinds), selection.theme)
     alt = f"Roofline of {selection.names[device]}: rate against arithmetic intensity"
     clicked = show(figure, "roofline", alt, "roofbench-roofline", choosing=True)
@@ -73,4 +74,7 @@ def _several(selection: Selection, picked: dict[Device, Picked], kinds: Sequence
     alt = f"Rooflines of {', '.join(selection.names[device] for device in picked)}: rate against arithmetic intensity"
     clicked = show(figure, "rooflines", alt, "roofbench-rooflines", choosing=True)
     choose_case("rooflines", clicked_row([row for seat in seats for row in seat.rows], clicked))
+    for device, each in picked.items():
+        if said := several_sheets(selection, device, each.rows):
+            st.caption(plain(f"{selection.names[device]}: {said}"))
     say_what_is_left_out(selection, picked)

@@ -13,7 +13,7 @@ from dashboard.progress import progress
 from dashboard.selection import Selection, device_names
 from dashboard.shelf import Shelf
 from dashboard.sidebar import run_labels
-from dashboard.stores import Run, Stores
+from dashboard.stores import Run, Stores, newest_of
 from dashboard.text import plain
 from dashboard.theme import theme
 from suite.errors import StoreUnusable
@@ -21,9 +21,8 @@ from suite.report.privacy import Scrubber
 from suite.report.reproduce import rerun_command
 from suite.report.sheets import sheet_of
 from suite.report.system import Group as Section
-from suite.report.system import device_group, environment_groups
+from suite.report.system import device_group, environment_groups, together
 from suite.rows import RunInfo
-from suite.store.runs import SELFTEST
 
 TITLE = "Run"
 ORDER = 70
@@ -46,7 +45,7 @@ def render_stores(stores: Stores) -> None:
 
 def _choose(stores: Stores) -> Run:
     names = {run.entry.run: run for run in reversed(stores.runs)}
-    newest = next((run for run in stores.runs if run.entry.experiment != SELFTEST), stores.runs[0])
+    newest = newest_of(stores)
     options = [run.entry.run for run in stores.runs]
     labels = run_labels(stores)
     chosen = choose_one("Run", "one", list(dict.fromkeys(options)), lambda name: labels[names[name]], newest.entry.run)
@@ -103,7 +102,8 @@ def _machine(shelf: Shelf, run: Run) -> None:
     st.subheader("Machine")
     try:
         devices = [device_group(each.info, sheet_of(each), each.match_reason) for each in shelf.devices(run.entry.run)]
-        _sections((*devices, *environment_groups(shelf.environment(run.entry.run))))
+        environment = environment_groups(shelf.environment(run.entry.run))
+        _sections((*devices, *(each._replace(fields=together(each.fields)) for each in environment)))
     except StoreUnusable as error:
         st.error(plain(str(error)))
 

@@ -18,6 +18,7 @@ from suite.commands.options import naming_store
 from suite.errors import RoofbenchError, UsageError
 from suite.interrupts import leave, on_interrupt
 from suite.passphrase import LONGEST, VARIABLE, refuse_weak, sealed
+from suite.paths import shown, without_waiting
 from suite.report.palette import INKS
 from suite.worker.lifeline import bind_to_parent
 
@@ -104,12 +105,13 @@ def passphrase(file: Path | None, is_needed: bool) -> str | None:
 
 def _from_file(file: Path) -> str:
     try:
-        with file.open(encoding="utf-8") as opened:
+        with open(file, encoding="utf-8", opener=without_waiting) as opened:  # Path.open takes no opener
             if os.fstat(opened.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise UsageError(f"--passphrase-file {file} can be read by others; make it yours alone: chmod 600 {file}")
             return opened.readline(LONGEST + 2).rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--passphrase-file {file} cannot be read: {error}; name a text file of yours") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
+        raise UsageError(f"--passphrase-file {shown(file)} cannot be read: {reason}; name a text file of yours") from error
 
 
 def serve(words: list[str], more: Mapping[str, str] | None = None) -> int:

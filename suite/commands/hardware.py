@@ -38,10 +38,10 @@ def run(args: argparse.Namespace) -> int:
 
     extra = _folders(args.config_dir)
     if args.name is None:
-        lines = [json.dumps(list_json(extra), indent=2)] if args.json else list_lines(extra)
+        lines = [json.dumps(list_json(extra), indent=2, allow_nan=False)] if args.json else list_lines(extra)
     else:
         spec = _spec(args.name, extra)
-        lines = [json.dumps(detail_json(spec), indent=2)] if args.json else detail_lines(spec)
+        lines = [json.dumps(detail_json(spec), indent=2, allow_nan=False)] if args.json else detail_lines(spec)
     sys.stdout.writelines(line + "\n" for line in lines)
     return 0
 

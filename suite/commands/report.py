@@ -4,10 +4,16 @@ import argparse
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from suite.commands.options import add_store
 from suite.errors import UsageError, nearest
 from suite.interrupts import leave, on_interrupt
+from suite.paths import shown
+
+if TYPE_CHECKING:
+    from suite.store.queries import Reader
+    from suite.targets.record import Compiled
 
 SUMMARY = "Write a report of one or more runs: a self-contained HTML page, or Markdown."
 DETAIL = """\
@@ -16,6 +22,7 @@ the command that runs it again. Host and user names, addresses and folders are l
 EXAMPLES = """\
 roofbench report latest                              report.html of the latest run
 roofbench report latest --output h200.md             the same as Markdown
+roofbench report latest --targets --force            with what every kernel became on every target
 roofbench report 20261129T1840 20261130T0900 -o both.html"""
 
 FORMATS = (".html", ".md")
@@ -24,7 +31,8 @@ FORMATS = (".html", ".md")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument("runs", nargs="*", metavar="RUN", help="run ids, or the beginning of them (default: the latest)")
-    parser.add_argument("--output", "-o", type=Path, default=Path("report.html"), metavar="FILE", help="FILE.html or FILE.md")
+    parser.add_argument("--output", "-o", type=_file, default=Path("report.html"), metavar="FILE", help="FILE.html or FILE.md")
+    parser.add_argument("--targets", action="store_true", help="also what `roofbench targets` compiled into this store")
     parser.add_argument("--force", action="store_true", help="replace the file if it is there")
     add_store(parser)
 
@@ -36,39 +44,69 @@ def run(args: argparse.Namespace) -> int:
     from suite.store.queries import Reader
 
     with Reader.open(args.store) as reader:
-        document = build(reader, args.runs or ["latest"], with_cases=args.output.suffix == ".html")
+        compiled = _compiled(reader) if args.targets else []
+        document = build(reader, args.runs or ["latest"], with_cases=args.output.suffix == ".html", compiled=compiled)
     if args.output.suffix == ".md":
         from suite.report.markdown import render_markdown as render
     else:
         from suite.report.html import render_html as render
     text = render(document)
     _write(args.output, text)
-    sys.stdout.write(f"report: {args.output.resolve()}\n")
+    sys.stdout.write(f"report: {shown(args.output.resolve())}\n")
     return 0
+
+
+def _compiled(reader: "Reader") -> "list[Compiled]":
+    found = reader.compiled()
+    if not found:
+        raise UsageError(
+            f"--targets: nothing was compiled into store {shown(reader.path)}; run `roofbench targets` first, or leave it out"
+        )
+    return found
+
+
+def _file(text: str) -> Path:
+    if not text:
+        raise UsageError("--output names no file; write for instance report.html")
+    return Path(text)
 
 
 def refuse_output(output: Path, force: bool) -> None:
     """``UsageError`` where the file cannot or should not be written."""
-    if output.name in FORMATS:
-        raise UsageError(f"--output {output} has no name before its ending; write for instance report{output.name}")
-    if output.suffix not in FORMATS:
-        raise UsageError(f"--output {output} is neither .html nor .md{nearest(output.suffix, FORMATS)}")
+    named = f"--output {shown(output)}"
+    try:
+        _refuse_place(output, named)
+        if output.exists() and not force:
+            raise UsageError(f"{named} is there already; name another file, or replace it with --force")
+        _beside(output).exists()  # its name is longer
+    except OSError as error:
+        raise UsageError(f"{named} cannot be written: {error.strerror}; choose another name") from error
+
+
+def _refuse_place(output: Path, named: str) -> None:
     if output.is_dir():
-        raise UsageError(f"--output {output} is a directory; name a file in it")
+        raise UsageError(f"{named} is a directory; name a file in it")
+    if output.name in FORMATS:
+        raise UsageError(f"{named} has no name before its ending; write for instance report{output.name}")
+    if output.suffix not in FORMATS:
+        raise UsageError(f"{named} is neither .html nor .md{nearest(output.suffix, FORMATS)}")
     if not output.parent.is_dir():
-        raise UsageError(f"--output {output} cannot be written: {output.parent} is no directory; create it first")
-    if output.exists() and not force:
-        raise UsageError(f"--output {output} is there already; name another file, or replace it with --force")
+        raise UsageError(f"{named} cannot be written: {shown(output.parent)} is no directory; create it first")
+
+
+def _beside(output: Path) -> Path:
+    """The file that becomes the report once it is whole."""
+    return output.with_name(f".{output.name}.part")
 
 
 def _write(output: Path, text: str) -> None:
-    beside = output.with_name(f".{output.name}.part")
+    beside = _beside(output)
     try:
         with on_interrupt(leave):
             beside.write_text(text, encoding="utf-8")
             beside.replace(output)
     except OSError as error:
-        raise UsageError(f"--output {output} cannot be written: {error.strerror}; choose another place") from error
+        raise UsageError(f"--output {shown(output)} cannot be written: {error.strerror}; choose another place") from error
     finally:
         with suppress(OSError):  # it has been renamed, or could not be made
             beside.unlink()

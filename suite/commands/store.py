@@ -1,16 +1,17 @@
 """``roofbench store``: look after a store file."""
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suite.commands.opening import orphan_lines
 from suite.commands.options import AS_SOURCE, add_json, add_store, examples, naming_store
-from suite.commands.output import say
+from suite.commands.output import json_text, say
 from suite.errors import UsageError
+from suite.paths import shown
 
 if TYPE_CHECKING:
     from suite.roofline import Summary
@@ -82,12 +83,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _named(args: argparse.Namespace) -> str:
+    """The store as it was given."""
+    return shown(Path(args.store))
+
+
 def _date(text: str) -> datetime:
     try:
         given = datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(f"--before {text} is not a date; write YYYY-MM-DD, such as 2026-01-31") from error
-    return given if given.tzinfo else given.replace(tzinfo=UTC)
+    try:
+        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise UsageError(f"--before {text} is in UTC before the year 1 or after 9999; write YYYY-MM-DD") from error
 
 
 def _merge(args: argparse.Namespace) -> Iterator[str]:
@@ -104,9 +113,10 @@ def _merge(args: argparse.Namespace) -> Iterator[str]:
             say(line)
         added = (counted(merged.runs_added, "run"), counted(merged.results_added, "result"))
         judged = f"; {counted(merged.selftests_added, 'selftest')} copied" if merged.selftests_added else ""
+        judged += f"; {counted(merged.compiled_added, 'compiled program')} copied" if merged.compiled_added else ""
         were = "was" if merged.results_present == 1 else "were"
         present = f", {merged.results_present} {were} there already" if merged.results_present else ""
-        yield f"{source}: {' and '.join(added)} copied{present}{judged}"
+        yield f"{shown(Path(source))}: {' and '.join(added)} copied{present}{judged}"
         yield from (f"  run {name} was being written; merge again when it has ended" for name in merged.live)
         yield from (f"  run {old} is {new} here: that name was taken" for old, new in merged.renamed.items())
 
@@ -132,7 +142,7 @@ def _vacuum(args: argparse.Namespace) -> Iterator[str]:
     from suite.store.maintain import vacuum
 
     size = vacuum(args.store)
-    yield f"{args.store}: {size.before_bytes / 1e6:.2f} MB before, {size.after_bytes / 1e6:.2f} MB now"
+    yield f"{_named(args)}: {size.before_bytes / 1e6:.2f} MB before, {size.after_bytes / 1e6:.2f} MB now"
 
 
 def _rebuild(args: argparse.Namespace) -> Iterator[str]:
@@ -140,7 +150,7 @@ def _rebuild(args: argparse.Namespace) -> Iterator[str]:
     from suite.store.maintain import rebuild
 
     derived = rebuild(args.store, summarized, everything=args.everything)
-    yield f"{args.store}: {counted(derived, 'result')} derived anew"
+    yield f"{_named(args)}: {counted(derived, 'result')} derived anew"
 
 
 def summarized(stored: "Stored") -> "Summary | None":
@@ -158,21 +168,25 @@ def _upgrade(args: argparse.Namespace) -> Iterator[str]:
 
     done = upgrade(args.store)
     if done.old == done.new:
-        yield f"{args.store}: schema {done.new} is current, nothing to do"
+        yield f"{_named(args)}: schema {done.new} is current, nothing to do"
         return
-    yield f"{args.store}: schema {done.old} is now {done.new}; the store before is kept as {done.backup}"
+    backup = done.backup and shown(done.backup)
+    yield f"{_named(args)}: schema {done.old} is now {done.new}; the store before is kept as {backup}"
     yield "figures that are new with it are derived for older results by `roofbench store rebuild`"
 
 
 def _check(args: argparse.Namespace) -> int:
     from suite.report.words import counted
-    from suite.store.maintain import check, remedies
+    from suite.store.maintain import check, in_log, remedies
 
     problems = check(args.store)
+    in_log_line = in_log(args.store)
     if args.json:
-        sys.stdout.write(json.dumps([problem._asdict() for problem in problems], indent=2) + "\n")
+        sys.stdout.write(json_text([problem._asdict() for problem in problems]) + "\n")
     else:
         sys.stdout.writelines(f"{problem.where}: {problem.what}\n" for problem in problems)
-        sys.stdout.write(f"{args.store}: {counted(len(problems), 'problem')}\n" if problems else f"{args.store} is whole\n")
+        sys.stdout.write(f"{_named(args)}: {counted(len(problems), 'problem')}\n" if problems else f"{_named(args)} is whole\n")
         sys.stdout.writelines(f"  {line}\n" for line in remedies(args.store, problems))
+    if in_log_line:
+        say(in_log_line)
     return EXIT_BROKEN if problems else 0

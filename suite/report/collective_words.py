@@ -107,8 +107,8 @@ def beyond_words(study: Study) -> Iterator[str]:
 def band_note() -> str:
     """How wide a band is."""
     return (
-        f"The band of a world that was not measured is the held-out error, {LEAST_ERROR:.0%} at least, and as much again for "
-        "every doubling beyond the largest measured world."
+        f"The band of a world that was not measured is the held-out error, {100 * LEAST_ERROR:.0f} % at least, and as much "
+        "again for every doubling beyond the largest measured world."
     )
 
 

@@ -190,7 +190,10 @@ def _upright(up: Quantity, heights: Sequence[float], levels: Sequence[Level], sp
         return axis
     top = max([*heights, *(level.value for level in levels), 0.05])
     plain = {name: value for name, value in axis.items() if name not in ("type", "range", "dtick", "minor")}
-    return {**plain, "type": "linear", "range": [0, max(1.0, top * 1.05)], "tickformat": ".0%"}
+    high = max(1.0, top * 1.05)
+    ticks = [number / 5 for number in range(math.floor(high * 5) + 1)]
+    words = [f"{100 * tick:.0f} %" for tick in ticks]
+    return {**plain, "type": "linear", "range": [0, high], "tickmode": "array", "tickvals": ticks, "ticktext": words}
 
 
 def _layout(key: Sequence[str], named: Collection[str], ink: Ink) -> dict[str, Any]:

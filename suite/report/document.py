@@ -17,8 +17,10 @@ from suite.report.privacy import Scrubber, without_place_overrides, without_plac
 from suite.report.reproduce import Command, rerun_command
 from suite.report.roofs import RoofSet
 from suite.report.system import Group, ceilings_group, device_group, environment_groups
+from suite.report.targets_matrix import ordered
 from suite.report.trust import SelftestSource, distrust
 from suite.rows import DeviceRow, ResultRow, RunInfo
+from suite.targets.record import Compiled
 
 DATA_FORMAT = "roofbench-report/1"
 
@@ -64,9 +66,10 @@ class RunReport:
 
 @dataclass(frozen=True, slots=True)
 class ReportDocument:
-    """What ``render_markdown`` and ``render_html`` turn into text."""
+    """What ``render_markdown`` and ``render_html`` turn into text; ``compiled`` is empty unless it was asked for."""
 
     runs: tuple[RunReport, ...]
+    compiled: tuple[Compiled, ...] = ()
 
     @property
     def title(self) -> str:
@@ -85,20 +88,26 @@ class ReportDocument:
             "format": DATA_FORMAT,
             "runs": [_run_json(run) for run in self.runs],
             "results": [row.to_json() for run in self.runs for row in run.rows],
+            **({"compiled": [cell.to_json() for cell in self.compiled]} if self.compiled else {}),
         }
 
 
-def build(reader: MeasurementSource, runs: Sequence[str], with_cases: bool = True) -> ReportDocument:
+def build(
+    reader: MeasurementSource, runs: Sequence[str], with_cases: bool = True, compiled: Sequence[Compiled] = ()
+) -> ReportDocument:
     """Read ``runs`` (ids or ``latest``) and make one report of them, in the order given.
 
-    ``with_cases`` reads what is kept of each result too, which a text report does not show.  Host and user names,
+    ``with_cases`` reads what is kept of each result too, which a text report does not show; ``compiled`` are cells that it has
+    beside them.  Host and user names,
     addresses, home paths and the store's place are left out.  Raises ``UsageError`` when no run is named; an unknown run
     raises what ``reader.resolve`` raises.
     """
     if not runs:
         raise UsageError("a report needs at least one run; name one, or 'latest' for the last")
     infos = {info.run: info for info in (reader.resolve(run) for run in runs)}
-    return ReportDocument(tuple(_run(reader, info, with_cases) for info in infos.values()))
+    scrubbers = [Scrubber.of(reader.environment(run)) for run in infos] if compiled else []
+    cells = tuple(_clean_compiled(cell, scrubbers) for cell in ordered(compiled))
+    return ReportDocument(tuple(_run(reader, info, with_cases) for info in infos.values()), cells)
 
 
 def _run(reader: MeasurementSource, info: RunInfo, with_cases: bool) -> RunReport:
@@ -162,6 +171,14 @@ def _clean(row: ResultRow, scrubber: Scrubber) -> ResultRow:
         semantics=scrubber.json(row.semantics),
         switches=scrubber.json(row.switches),
     )
+
+
+def _clean_compiled(cell: Compiled, scrubbers: Sequence[Scrubber]) -> Compiled:
+    """A compiler's words may name folders."""
+    reason = cell.reason
+    for scrubber in scrubbers:
+        reason = scrubber.text(reason)
+    return replace(cell, reason=reason)
 
 
 def _clean_device(device: DeviceRow, scrubber: Scrubber) -> DeviceRow:

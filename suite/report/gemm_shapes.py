@@ -8,6 +8,7 @@ from suite.outcome import Outcome
 from suite.report.curves import Quantity
 from suite.report.heat import FAILED, Cell, HeatMap
 from suite.report.roofs import drawable
+from suite.report.trust import trust_rank
 from suite.report.values import number_of
 from suite.report.words import duration, percent, si
 from suite.rows import ResultRow
@@ -19,8 +20,8 @@ Size = TypeVar("Size", float, tuple[float, float])
 def shape_map(rows: Sequence[ResultRow], value: Quantity) -> tuple[HeatMap, int]:
     """The heat map of ``value`` over shapes, and how many shapes had no place in it.
 
-    Of several results of one shape the one with the highest value is shown, of times the lowest; sizes that fewest results
-    have go first where there are more than ``MOST_CELLS``.
+    Of several results of one shape, of those that are trusted most, the highest value is shown, of times the lowest; sizes
+    that fewest results have go first where there are more than ``MOST_CELLS``.
     """
     placed = [(shape, row) for row in rows if (shape := _shape(row)) and _is_told(row, value)]
     downs = _most([shape[0] for shape, _ in placed])
@@ -59,6 +60,8 @@ def _is_told(row: ResultRow, value: Quantity) -> bool:
 def _better(row: ResultRow, than: ResultRow, value: Quantity) -> bool:
     if row.outcome != Outcome.OK or than.outcome != Outcome.OK:
         return row.outcome == Outcome.OK
+    if trust_rank(row) != trust_rank(than):
+        return trust_rank(row) > trust_rank(than)
     one, other = value.value(row) or 0.0, value.value(than) or 0.0
     return one < other if value.is_less_better else one > other
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from suite.outcome import Bound, Evidence
 from suite.report.roofs import drawable
-from suite.report.words import case_detail, marks, percent, rate_unit, resolved, si
+from suite.report.trust import TRUSTED, trust_rank
+from suite.report.words import case_detail, marks, percent, rate_unit, si
 from suite.rows import ResultRow
 
 BURST, SUSTAINED = "burst", "sustained"
@@ -54,18 +55,18 @@ class Headline(NamedTuple):
 
 
 def headlines(rows: Sequence[ResultRow]) -> tuple[Headline, ...]:
-    """One headline a format with its scaling, best fraction of spec first.
+    """One headline a format with its scaling, what is trusted most first, then by the fraction of spec.
 
     Only measured results count, all under one load: sustained where any was, for a burst is over before the clock comes down
     and no rival of what lasts.  Results bound by compute come before others, which tell of memory or launches.  Marks pass
     nobody over, a device at its power limit included, but for two: other work on the device, and a median that is not
-    resolved; those are a headline only where nothing else is.
+    resolved; those are a headline only where nothing else is, one that is not resolved only where all are.
     """
     measured = [row for row in rows if drawable(row) and row.evidence == Evidence.MEASURED]
     load = SUSTAINED if any(row.load == SUSTAINED for row in measured) else BURST
     labels = sorted({row.format_label for row in measured})
     found = [_headline(label, load, [row for row in measured if row.format_label == label]) for label in labels]
-    return tuple(sorted(found, key=lambda headline: _order(headline.best), reverse=True))
+    return tuple(sorted(found, key=_place, reverse=True))
 
 
 def about(found: Sequence[Headline]) -> str:
@@ -94,7 +95,8 @@ def _headline(name: str, load: str, rows: Sequence[ResultRow]) -> Headline:
 def _best(rows: Sequence[ResultRow]) -> ResultRow | None:
     if not rows:
         return None
-    trusted = [row for row in rows if _trusted(row)] or rows
+    most = max(map(trust_rank, rows))
+    trusted = [row for row in rows if trust_rank(row) == most]
     computing = [row for row in trusted if row.bound == Bound.COMPUTE]
     best = max(computing or trusted, key=_order)
     # The share of what passed a peak that is only derived is not told: it is the best nonetheless.
@@ -108,7 +110,12 @@ def _which(row: ResultRow) -> tuple[str, str]:
 
 
 def _trusted(row: ResultRow) -> bool:
-    return row.contended is not True and resolved(row)
+    return trust_rank(row) == TRUSTED
+
+
+def _place(headline: Headline) -> tuple[int, float, float]:
+    row = headline.best
+    return (trust_rank(row) if row else -1, *_order(row))
 
 
 def _order(row: ResultRow | None) -> tuple[float, float]:

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from suite.report.figures import frame
 from suite.report.hover import hover_text, known_by
 from suite.report.key import filled
-from suite.report.palette import INKS, REGIME_GLYPHS, SEQUENTIAL, Theme
-from suite.report.printable import clipped, printable
+from suite.report.palette import INKS, REGIME_GLYPHS, SEQUENTIAL, Ink, Theme
+from suite.report.printable import printable, shortened
 from suite.report.words import doubtful
 from suite.rows import ResultRow
 
@@ -20,6 +20,8 @@ _CELL_PX, _CELL_WIDTH_PX, _HEAD_PX = 30, 62, 30
 _LEAST_CELLS = 5  # across: a single one should not be a bar
 _CHARACTER_PX, _LINE_PX = 6.6, 16
 _LABEL_CHARACTERS = 34
+# A name of a row that is longer stands above its cells, in so many pixels: a telephone shows these too.
+_BESIDE_CHARACTERS, _OVER_CHARACTERS, _NAME_PX = 14, 54, 18
 _DARK_BELOW = 0.55  # of the scale: text on it is light
 
 
@@ -60,15 +62,42 @@ def heat_figure(heat: HeatMap, theme: Theme = "light") -> go.Figure:
     below = 14 + _LINE_PX * (len(key) + 1)
     layout["annotations"] = [{**each, "yshift": -8} for each in layout["annotations"]]
     margin = {"l": _left_px(heat), "r": _right_px(heat), "t": above, "b": below}
-    height = above + _CELL_PX * max(1, len(heat.rows)) + below
+    is_over = _is_over(heat)
+    height = above + _row_px(heat) * max(1, len(heat.rows)) + _NAME_PX // 2 * is_over + below
     figure.update_layout({**layout, "margin": margin, "height": height, "showlegend": False})
     figure.update_layout(xaxis=_axis(heat.columns, slant), yaxis=_axis(heat.rows, slant=False))
     figure.update_layout(width=width_px(heat), autosize=False)
     figure.update_xaxes(side="top", domain=[0, len(heat.columns) / max(len(heat.columns), _LEAST_CELLS)])
-    figure.update_yaxes(autorange="reversed")
+    top = -0.5 - is_over * _NAME_PX / 2 / _row_px(heat)
+    figure.update_yaxes(range=[len(heat.rows) - 0.5, top], showticklabels=not is_over)
     for annotation in figure.layout.annotations:
         annotation.xshift = 12 - margin["l"]
+    for name in _names_over(heat, ink) if is_over else ():
+        figure.add_annotation(name)
     return figure
+
+
+def _is_over(heat: HeatMap) -> bool:
+    """Whether the names of rows stand above their cells."""
+    return max((len(name) for name in heat.rows), default=0) > _BESIDE_CHARACTERS
+
+
+def _row_px(heat: HeatMap) -> int:
+    return _CELL_PX + _NAME_PX * _is_over(heat)
+
+
+def _names_over(heat: HeatMap, ink: Ink) -> Iterator[dict[str, Any]]:
+    for number, name in enumerate(heat.rows):
+        yield {
+            "text": label(name, _OVER_CHARACTERS),
+            "xref": "paper",
+            "x": 0,
+            "y": number - 0.5,
+            "xanchor": "left",
+            "yanchor": "middle",
+            "showarrow": False,
+            "font": {"size": 12, "color": ink.text},
+        }
 
 
 def width_px(heat: HeatMap) -> int:
@@ -77,8 +106,10 @@ def width_px(heat: HeatMap) -> int:
 
 
 def _left_px(heat: HeatMap) -> int:
-    longest = max((min(len(name), _LABEL_CHARACTERS) for name in heat.rows), default=0)
-    return min(250, round(_CHARACTER_PX * longest) + 24)
+    if _is_over(heat):
+        return 12
+    longest = max((len(name) for name in heat.rows), default=0)
+    return round(_CHARACTER_PX * longest) + 24
 
 
 def _slant(heat: HeatMap) -> bool:
@@ -95,8 +126,11 @@ def _right_px(heat: HeatMap) -> int:
 
 
 def label(text: str, length: int = _LABEL_CHARACTERS) -> str:
-    """A name as a figure takes it: of one line, not endless, and without anything that Plotly would read as markup."""
-    return escape(clipped(printable(text), length))
+    """A name as a figure takes it: of one line, not endless, and without anything that Plotly would read as markup.
+
+    One that has to be cut keeps what tells it from others.
+    """
+    return escape(shortened(printable(text), length))
 
 
 def _axis(names: Sequence[str], slant: bool) -> dict[str, Any]:
@@ -118,7 +152,8 @@ def _colours(heat: HeatMap) -> go.Heatmap:
         [cell.level if (cell := heat.cells.get((row, column))) is not None else None for column in range(len(heat.columns))]
         for row in range(len(heat.rows))
     ]
-    return go.Heatmap(z=levels, zmin=0, zmax=1, colorscale=SEQUENTIAL, showscale=False, hoverinfo="skip", xgap=2, ygap=2)
+    gap = 2 + _NAME_PX * _is_over(heat)
+    return go.Heatmap(z=levels, zmin=0, zmax=1, colorscale=SEQUENTIAL, showscale=False, hoverinfo="skip", xgap=2, ygap=gap)
 
 
 def _points(shown: Sequence[tuple[tuple[int, int], Cell]], marks: Sequence[str], theme: Theme) -> go.Scatter:

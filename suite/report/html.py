@@ -25,9 +25,11 @@ from suite.report.ladder_figure import drawn, ladder_figure
 from suite.report.lever_html import lever_figures, lever_sections
 from suite.report.method import METHOD, OUTCOMES
 from suite.report.palette import INKS, THEMES, Theme, format_colour
-from suite.report.roofs import drawable
+from suite.report.roofs import NO_ROOF, drawable
+from suite.report.system import together
 from suite.report.tables import ladder_table, results_table, system_table
 from suite.report.tags import Html, figure_place, join, script_json, tag
+from suite.report.targets_html import targets_section
 from suite.report.words import case_detail, counted, marks, moment, percent
 from suite.rows import ResultRow
 
@@ -44,7 +46,7 @@ def render_html(document: ReportDocument) -> str:
     body = tag(
         "body",
         _header(document),
-        tag("main", *(_run(document, run) for run in document.runs), _method()),
+        tag("main", *(_run(document, run) for run in document.runs), *_compiled(document), _method()),
         tag("footer", tag("p", f"Made by roofbench {document.runs[0].info.version} from the run's stored samples.")),
         tag("script", script_json(document.data()), type="application/json", id=DATA_ID),
         *(data for index, device in enumerate(devices) for data in _device_data(index, device)),
@@ -53,6 +55,10 @@ def render_html(document: ReportDocument) -> str:
     )
     page = tag("html", _head(document.title, scripts), body, lang="en")
     return f"<!doctype html>\n{page}\n"
+
+
+def _compiled(document: ReportDocument) -> list[Html]:
+    return [targets_section(document.compiled)] if document.compiled else []
 
 
 def _head(title: str, scripts: tuple[str, ...]) -> Html:
@@ -151,7 +157,13 @@ def _breakable(regime: str) -> Html:
     return Html(Html("/<wbr>").join(join([part]) for part in regime.split("/")))
 
 
+def _has_roofline(device: DeviceReport) -> bool:
+    return bool(device.roofs.lines) or any(map(drawable, device.rows))
+
+
 def _figure(device: DeviceReport, index: int) -> Html:
+    if not _has_roofline(device):
+        return tag("p", NO_ROOF, class_="notice")
     drawn = sum(map(drawable, device.rows))
     text = (
         f"Attainable and achieved rate against arithmetic intensity, both logarithmic: {drawn} of {len(device.rows)} cases "
@@ -184,7 +196,8 @@ def _ladder_plot(ladder: Ladder, identity: str) -> Iterator[Html]:
 
 def _device_data(index: int, device: DeviceReport) -> Iterator[Html]:
     """The figures of a device as data, each for the place that waits for it."""
-    yield _figure_data(f"plot-{index}", {theme: roofline_figure(device.rows, device.roofs, theme) for theme in THEMES})
+    if _has_roofline(device):
+        yield _figure_data(f"plot-{index}", {theme: roofline_figure(device.rows, device.roofs, theme) for theme in THEMES})
     for number, ladder in enumerate(device.ladders):
         figures = {theme: ladder_figure(ladder, theme) for theme in THEMES}
         drawable_ones = {theme: figure for theme, figure in figures.items() if figure is not None}
@@ -245,7 +258,8 @@ def _opening(device: DeviceReport) -> Iterator[str]:
 
 
 def _system(run: RunReport) -> Html:
-    groups = [*(group for device in run.devices for group in device.system), *run.system]
+    environment = (group._replace(fields=together(group.fields)) for group in run.system)
+    groups = [*(group for device in run.devices for group in device.system), *environment]
     return tag("section", tag("h3", "System"), system_table(groups, "System description, each field with how it is known"))
 
 

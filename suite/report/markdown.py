@@ -13,8 +13,9 @@ from suite.report.ladder import ABOUT, Ladder
 from suite.report.ladder_columns import columns
 from suite.report.lever_markdown import lever_blocks
 from suite.report.method import METHOD, OUTCOMES
-from suite.report.roofs import Roof
-from suite.report.system import Group
+from suite.report.roofs import NO_ROOF, Roof
+from suite.report.system import Group, together
+from suite.report.targets_markdown import targets_blocks
 from suite.report.words import case_detail, marks, moment, percent, rate_unit, si
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
@@ -26,6 +27,7 @@ def render_markdown(document: ReportDocument) -> str:
     blocks = [f"# {_text(document.title)}", *_evidence(document)]
     for run in document.runs:
         blocks += _run(run)
+    blocks += targets_blocks(document.compiled, _table, _text)
     blocks += ["## Words used here", "\n".join(f"- {_text(term.name)}: {_text(term.text)}" for term in GLOSSARY)]
     blocks += ["## How it was measured", *(f"**{topic.name}.** {_text(topic.text)}" for topic in METHOD)]
     blocks += [
@@ -52,7 +54,8 @@ def _run(run: RunReport) -> Iterator[str]:
     for device in run.devices:
         yield from _device(device)
     yield "### System"
-    groups = [*(group for device in run.devices for group in device.system), *run.system]
+    environment = (group._replace(fields=together(group.fields)) for group in run.system)
+    groups = [*(group for device in run.devices for group in device.system), *environment]
     yield _table(("Field", "Value", "Known by", "Remark"), _system_rows(groups))
     yield from _again(run)
 
@@ -65,14 +68,15 @@ def _device(device: DeviceReport) -> Iterator[str]:
         yield _text(about(device.headlines))
         titles = ("Format", "Of spec", "Rate", "Bound", "Case", "Regime", "Marks", "Chosen as", "Beside it")
         yield _table(titles, (_headline(headline) for headline in device.headlines))
-    yield _table(("Roof", "Pipe", "Load", "Peak", "Bandwidth", "Ridge"), (_roof(roof) for roof in device.roofs.lines))
+    yield _roofs(device)
     yield from (_text(f"Note: {note}.") for note in device.roofs.notes)
     yield from _ladders(device)
     yield from lever_blocks(device.rows, device.label, _table, _text)
     yield from collective_blocks(device.rows, device.label, _table, _text)
     yield f"### Results of {_text(device.label)}"
     shown = told(COLUMNS, device.rows)
-    yield _table([column.title for column in shown], ([column.text(row) for column in shown] for row in device.rows))
+    rows = [[column.text(row) for column in shown] for row in device.rows]
+    yield _table([column.title for column in shown], rows) if rows else "No case has finished yet."
 
 
 def _ladders(device: DeviceReport) -> Iterator[str]:
@@ -97,6 +101,12 @@ def _headline(headline: Headline) -> Sequence[str]:
         return (headline.format, *[""] * 6, NO_RESULT, headline.second)
     figures = (percent(row.fractions.spec), rate(row), row.bound or "unknown", case_detail(row), row.regime)
     return (headline.format, *figures, "; ".join(marks(row)), headline.chosen_as, headline.second)
+
+
+def _roofs(device: DeviceReport) -> str:
+    if not device.roofs.lines:
+        return _text(NO_ROOF)
+    return _table(("Roof", "Pipe", "Load", "Peak", "Bandwidth", "Ridge"), map(_roof, device.roofs.lines))
 
 
 def _roof(roof: Roof) -> Sequence[str]:

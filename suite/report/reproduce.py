@@ -3,7 +3,7 @@
 import shlex
 from typing import NamedTuple
 
-from suite.experiment_file import COMMAND, PLACE, experiment_file, missing_elsewhere, own_folder
+from suite.experiment_file import PLACE, command_of, experiment_file, missing_elsewhere, own_folder
 from suite.importers.origin import imported_file, was_imported
 from suite.report.privacy import Scrubber, without_place_overrides
 from suite.rows import RunInfo
@@ -27,10 +27,11 @@ def rerun_command(info: RunInfo, scrubber: Scrubber) -> Command:
         line = shlex.join(["roofbench", "import", scrubber.text(imported_file(info))])
         return Command(line, ("another tool measured this; the command reads its log again",), "", needs_file=False)
     what, needed = f"run {info.run}", own_folder(info)
-    file = experiment_file(scrubber.json(info.config), what)
+    config = scrubber.json(info.config)
+    file = experiment_file(config, what)
     given = without_place_overrides(info.overrides)
     kept = [scrubber.text(override) for override in given]
-    line = COMMAND if needed else shlex.join(["roofbench", "run", *kept])
+    line = command_of(config) if needed else shlex.join(["roofbench", "run", *kept])
     masked = file != experiment_file(info.config, what) if needed else tuple(kept) != given
     return Command(line, tuple(_cautions(info, scrubber, needed, masked)), file, needed)
 

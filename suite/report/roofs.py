@@ -5,7 +5,7 @@ Every value along a roof comes from ``suite.roofline``; here it is only decided 
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from suite.hardware.spec import HardwareSpec, is_pipe
@@ -16,6 +16,7 @@ from suite.roofline import Ceilings, ridge_point, roof
 from suite.rows import ResultRow
 
 KINDS = ("spec", "boost", "at clock", "empirical")
+NO_ROOF = "No roof is known yet for what this run has measured."
 
 
 class EmpiricalKey(NamedTuple):
@@ -32,7 +33,7 @@ class Roof:
     ``bandwidth_bytes_s`` is ``None`` where no memory figure is known, and the roof then is its flat part alone.
     ``load`` is set for empirical roofs only: what is reached in bursts is another ceiling than what is sustained.
     ``format`` is the one format that runs on these pipes, where there is one; ``clock_hz`` the clock that the peak is at, where
-    it follows from one.
+    it follows from one; ``sheet`` the sheet that it is by, where a figure has several.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Roof:
     bandwidth_bytes_s: float | None
     format: str | None = None
     clock_hz: float | None = None
+    sheet: str = ""
 
     @property
     def ridge(self) -> float | None:
@@ -50,9 +52,10 @@ class Roof:
 
     @property
     def label(self) -> str:
-        """``bf16, fp16 989 TFLOP/s``."""
+        """``bf16, fp16 989 TFLOP/s``, after the sheet where there are several."""
         at = f" at {si(self.clock_hz, 'Hz')}" if self.clock_hz else ""
-        return f"{', '.join(self.pipes)} {si(self.peak_flop_s, rate_unit(*self.pipes))}{at}"
+        whose = f"{self.sheet}: " if self.sheet else ""
+        return f"{whose}{', '.join(self.pipes)} {si(self.peak_flop_s, rate_unit(*self.pipes))}{at}"
 
     def values(self, intensities: Sequence[float]) -> list[float]:
         """Attainable FLOP/s at each arithmetic intensity."""
@@ -84,22 +87,47 @@ def declared_peak_flop_s(spec: HardwareSpec | None, pipe: str) -> float | None:
     return spec.peak_flop_s(pipe) if spec is not None and is_pipe(pipe) else None
 
 
+class Judged(NamedTuple):
+    """Results of one device with the sheet that they were judged by, ``None`` where none was matched; its ``name`` is told."""
+
+    name: str
+    rows: Sequence[ResultRow]
+    spec: HardwareSpec | None
+
+
 def roof_set(
     rows: Sequence[ResultRow],
     spec: HardwareSpec | None,
     bandwidth_bytes_s: float | None,
     best: Mapping[EmpiricalKey, float],
 ) -> RoofSet:
-    """The roofs that belong with ``rows`` of one device.
+    """``judged_roof_set`` of results that were all judged by one sheet."""
+    return judged_roof_set([Judged("", rows, spec)], bandwidth_bytes_s, best)
 
-    ``spec`` is ``None`` for a device that no spec sheet was matched to; ``bandwidth_bytes_s`` is the best measured on the
-    device and ``best`` maps pipe and load to its highest verified rate.  Only pipes and loads that occur in
-    ``rows`` get a roof.
+
+def judged_roof_set(judged: Sequence[Judged], bandwidth_bytes_s: float | None, best: Mapping[EmpiricalKey, float]) -> RoofSet:
+    """The roofs that belong with results of one device: of each sheet over what was judged by it.
+
+    ``bandwidth_bytes_s`` is the best measured on the device and ``best`` maps pipe and load to its highest verified rate.
+    Only pipes and loads that occur in the rows get a roof.
     """
-    spec_roofs, notes = _spec_roofs(rows, spec)
+    rows = [row for each in judged for row in each.rows]
+    roofs: list[Roof] = []
+    notes: list[str] = []
+    if len(judged) > 1:
+        notes.append(judged_by([each.name for each in judged]))
+    for each in judged:
+        lines, said = _spec_roofs(each.rows, each.spec)
+        roofs += [replace(line, sheet=each.name) if len(judged) > 1 else line for line in lines]
+        notes += [f"{each.name}: {note}" if len(judged) > 1 else note for note in said]
     if bandwidth_bytes_s is None:
-        notes = (*notes, "no measured bandwidth: empirical roofs have no memory part")
-    return RoofSet((*spec_roofs, *_empirical_roofs(rows, bandwidth_bytes_s, best)), notes)
+        notes.append("no measured bandwidth: empirical roofs have no memory part")
+    return RoofSet((*roofs, *_empirical_roofs(rows, bandwidth_bytes_s, best)), tuple(notes))
+
+
+def judged_by(names: Sequence[str]) -> str:
+    """Of results of one device that several sheets judged."""
+    return f"judged by {len(names)} sheets, each with roofs of its own: {', '.join(names)}"
 
 
 def clocked_roofs(rows: Sequence[ResultRow], ceilings: Ceilings) -> tuple[Roof, ...]:
@@ -112,7 +140,7 @@ def clocked_roofs(rows: Sequence[ResultRow], ceilings: Ceilings) -> tuple[Roof, 
     for pipe in pipes:
         peak, fmt = ceilings.boost_flop_s(pipe), _only_format(rows, (pipe,))
         if peak is not None:
-            found.append(Roof("boost", (pipe,), None, peak, bandwidth, fmt, ceilings.info.max_clock_hz))
+            found.append(Roof("boost", (pipe,), None, peak, bandwidth, fmt, ceilings.max_clock_hz))
         own = [row for row in rows if row.pipe == pipe and drawable(row) and row.bound == Bound.COMPUTE]
         for load in sorted({row.load for row in own}, reverse=True):
             clocks = [row.clock_hz for row in own if row.load == load and row.clock_hz]

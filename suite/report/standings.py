@@ -46,7 +46,8 @@ def _label(format: str, text: str) -> str:
 def best_groups(groups: Iterable[tuple[Device, "Group"]]) -> dict[tuple[Device, str, Column], "Group"]:
     """By device, kind of evidence, job and format, the group with the best result: its ``best`` is that result's id.
 
-    Of one load, sustained where any was; trusted before others, bound by arithmetic before others, then by standing.  A rate
+    Of one load, sustained where any was; trusted before resolved before others, bound by arithmetic before others, then by
+    standing.  A rate
     whose share is not told because it passed a derived peak is the best nonetheless.  Where nothing was timed it is a group of
     how most cases ended.
     """
@@ -77,12 +78,13 @@ def in_order(columns: Iterable[Column]) -> list[Column]:
     return sorted(set(columns), key=lambda column: (known.get(column.job, len(known)), column))
 
 
-def _rank(group: "Group") -> tuple[bool, bool, bool, bool, bool, float]:
+def _rank(group: "Group") -> tuple[bool, bool, int, bool, bool, float]:
     if group.outcome != Outcome.OK:
-        return (False, False, False, False, False, float(group.results))
+        return (False, False, 0, False, False, float(group.results))
     is_computing = group.bound == Bound.COMPUTE
     passed = is_computing and not group.has_share  # above a derived peak, or on a device without one
-    return (True, group.load == SUSTAINED, group.is_trusted, is_computing, passed and group.standing > 0, group.standing)
+    trust = int(group.is_trusted) + int(group.is_resolved)  # as ``trust_rank`` of a row
+    return (True, group.load == SUSTAINED, trust, is_computing, passed and group.standing > 0, group.standing)
 
 
 def _written(row: ResultRow, share: Quantity) -> str:

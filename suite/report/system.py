@@ -1,6 +1,6 @@
 """The system description of a report: every field with how it is known."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from suite.backend import DeviceInfo, Fact
@@ -17,6 +17,10 @@ _NOT_DERIVED = "this device has no spec sheet: its peaks are derived, and this f
 _NOT_CALIBRATED = "not measured on this device"
 
 
+UNAVAILABLE = "unavailable"
+ALIKE, LONGEST_NAME = 3, 40  # how many fields are told in one line, and the longest reason that can name it
+
+
 class Field(NamedTuple):
     """One line of the system description, ready to print; ``status`` and ``reason`` as in ``Fact``, or ``derived``."""
 
@@ -31,6 +35,29 @@ class Group(NamedTuple):
 
     title: str
     fields: tuple[Field, ...]
+
+
+def together(fields: Sequence[Field]) -> tuple[Field, ...]:
+    """What is not there for one reason in one line: twenty libraries that are not installed are a screen that says nothing.
+
+    Its name is the reason, its value the names; so of ``ALIKE`` fields and more.
+    """
+    names: dict[str, list[str]] = {}
+    for field in fields:
+        if _is_alike(field):
+            names.setdefault(field.reason, []).append(field.name)
+    alike = {reason: found for reason, found in names.items() if len(found) >= ALIKE}
+    told: list[Field] = []
+    for field in fields:
+        if not _is_alike(field) or field.reason not in alike:
+            told.append(field)
+        elif field.name == alike[field.reason][0]:
+            told.append(Field(field.reason, ", ".join(alike[field.reason]), UNAVAILABLE, ""))
+    return tuple(told)
+
+
+def _is_alike(field: Field) -> bool:
+    return field.status == UNAVAILABLE and 0 < len(field.reason) <= LONGEST_NAME
 
 
 def environment_groups(environment: Mapping[str, Mapping[str, Fact]]) -> tuple[Group, ...]:

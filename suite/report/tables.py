@@ -34,8 +34,9 @@ HINT = "This table is wider than its place: scroll it sideways for more columns.
 def results_table(rows: Sequence[ResultRow], caption: str, identity: str, opened: Collection[int] = ()) -> Html:
     """Every case, sortable by any column; a case without a time has its outcome and reason where time and bound would be.
 
-    What puts a figure in doubt stands under the case's name, where it is seen whatever is scrolled away.  The names of
-    the results in ``opened`` are buttons that show the case over time.
+    What puts a figure in doubt stands under the case's name, where it is seen whatever is scrolled away; on a narrow screen
+    format and regime do too, which tell cases of one name apart.  The names of the results in ``opened`` are buttons that
+    show the case over time.
     """
     rest = told(REST, rows)
     head = tag("tr", *(_heading(column) for column in (*LEADING, *rest)))
@@ -45,6 +46,7 @@ def results_table(rows: Sequence[ResultRow], caption: str, identity: str, opened
         tag("thead", head),
         tag("tbody", *(_row(row, rest, row.result_id in opened) for row in rows)),
         class_="results sortable",
+        style=f"--columns: {len(LEADING) + len(rest) - 1}; --after-reason: {len(FIRST) + 1}",
         id=identity,
     )
     return scrolled(table, caption)
@@ -95,7 +97,7 @@ def _row(row: ResultRow, rest: Sequence[Column], opens: bool) -> Html:
     title = workload_title(row)
     shown = tag("button", title, type="button", class_="case", data_case=row.result_id, aria_expanded="false")
     below = (*_below("variation", variation(row)), *_below("remark", remark))
-    name = tag("th", shown if opens else title, *below, scope="row")
+    name = tag("th", shown if opens else title, *below, scope="row", data_which=f"{row.format_label}, {row.regime}")
     first = [_cell(column, row) for column in FIRST] if row.p50_s is not None else [_ending(row)]
     return tag("tr", name, *first, *(_cell(column, row) for column in rest), class_=_row_class(row))
 

@@ -51,8 +51,10 @@ def traces(points: Sequence[ResultRow], roofs: RoofSet, intensities: Span, ink: 
 
 def _spec_traces(roofs: Sequence[Roof], intensities: Span, ink: Ink) -> Iterator[go.Scatter]:
     style = {"color": ink.text, "width": _LINE_PX}
-    if slope := _slope(roofs, intensities, style, "spec roof"):
-        yield slope
+    for sheet in dict.fromkeys(roof.sheet for roof in roofs):
+        own = [roof for roof in roofs if roof.sheet == sheet]
+        if slope := _slope(own, intensities, style, f"spec roof by {sheet}" if sheet else "spec roof"):
+            yield slope
     for roof in roofs:
         yield from _flat(roof, intensities, style, "spec roof", None)
 

@@ -80,6 +80,11 @@ def percent(fraction: float | None) -> str:
     return UNKNOWN if fraction is None else f"{100 * fraction:.1f} %"
 
 
+def spaced_percents(text: str) -> str:
+    """A stored text with its percentages as ``percent`` writes them: ``sw_power_cap 37 %``."""
+    return re.sub(r"(?<=\d)%", " %", text)
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """``1 sample``, ``2 samples``, ``2,048 samples``; ``many`` where it is not the singular with an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
@@ -119,7 +124,19 @@ def timing(row: ResultRow) -> str:
     half_width = relative_half_width(row)
     if half_width is None:
         return duration(row.p50_s)
-    return f"{duration(row.p50_s)} ± " + (f"{_digits(100 * half_width, 2)} %" if resolved(row) else NOT_RESOLVED)
+    return f"{duration(row.p50_s)} ± {half_width_percent(half_width)}"
+
+
+def half_width_percent(half_width: float) -> str:
+    """Two digits, which is all that an interval's width means: ``0.20 %``; in words where it is wider than the median."""
+    return NOT_RESOLVED if half_width > 1 else f"{_digits(100 * half_width, 2)} %" if half_width < 0.995 else "100 %"
+
+
+def no_interval(row: ResultRow) -> str:
+    """Why a median has no interval; empty where it has one."""
+    if row.interval_s is not None:
+        return ""
+    return "one sample: no interval" if row.count == 1 else f"no interval from {counted(row.count or 0, 'sample')}"
 
 
 def cycles(row: ResultRow) -> str:
@@ -167,16 +184,21 @@ def marks(row: ResultRow) -> tuple[str, ...]:
         (_known_in_cycles(row), bool(_known_in_cycles(row))),
         ("not steady", row.steady is False),
         ("contended", row.contended is True),
-        (f"throttled: {row.throttle}", bool(row.throttle)),
+        (f"throttled: {spaced_percents(row.throttle or '')}", bool(row.throttle)),
         ("emulated", row.execution == "emulated"),
         (row.evidence, row.evidence != "measured"),
     )
     return tuple(name for name, holds in found if holds)
 
 
+def short_marks(row: ResultRow) -> str:
+    """The marks by name alone, where there is no room for more: ``not resolved, contended``."""
+    return ", ".join(mark.partition(":")[0].removeprefix("± ") for mark in marks(row))
+
+
 def _unresolved(row: ResultRow) -> str:
     if row.interval_s is None:
-        return "one sample: no interval" if row.count == 1 else f"no interval from {counted(row.count or 0, 'sample')}"
+        return no_interval(row)
     low, high = row.interval_s
     return f"± not resolved: {duration(low)} to {duration(high)} from {counted(row.count or 0, 'sample')}"
 
@@ -193,6 +215,8 @@ def doubtful(row: ResultRow) -> bool:
 
 
 def _digits(value: float, significant: int) -> str:
+    if not math.isfinite(value):
+        return str(value)
     rounded = abs(float(f"{value:.{significant}g}"))
     whole = len(str(int(rounded))) if rounded >= 1 else 0
     return f"{value:.{max(0, significant - whole)}f}" if value else "0"

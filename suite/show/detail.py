@@ -8,10 +8,9 @@ from suite.jobs.emulation import traffic_bytes
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
-from suite.report.clocks import has_maximum_clock
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
 from suite.report.quantities import MASK, named_fact, readings, tokens_rate
-from suite.report.system import together
+from suite.report.system import UNAVAILABLE, Field, together
 from suite.report.timeline import timeline
 from suite.report.unshared import unshared
 from suite.report.words import (
@@ -57,8 +56,8 @@ def detail_lines(detail: ResultDetail, ground: Ground, screen: Screen) -> Iterat
     yield from _section("implementation", screen, _pairs(measured.description))
     yield from _section("phases", screen, _pairs({name: duration(taken_s) for name, taken_s in measured.phases_s.items()}))
     for group, facts in detail.environment.items():
-        known = dict(_fact(name, fact) for name, fact in together(facts).items())
-        yield from _section(printable(f"environment: {group}"), screen, _pairs(known))
+        fields = together([_field(name, fact) for name, fact in facts.items()])
+        yield from _section(printable(f"environment: {group}"), screen, _pairs({each.name: _known(each) for each in fields}))
     yield from _section(
         "log", screen, (f"  {clipped(printable(line), WHOLE_LENGTH)}" for line in detail.log.splitlines()[-LOG_LINES:])
     )
@@ -124,7 +123,7 @@ def _identity(row: ResultRow, ground: Ground) -> dict[str, Any]:
 
 def _figures(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str, Any]:
     fractions = {name: percent(value) for name, value in row.fractions._asdict().items()}
-    if not has_maximum_clock(ground.ceilings.spec):
+    if ground.ceilings.max_clock_hz is None:
         fractions["boost"] = f"{UNKNOWN} (no maximum clock can be read here)"
     count = counted(row.count or 0, "sample")
     return {
@@ -267,7 +266,12 @@ def _digits(error: float) -> str:
     return f"{error:.2e}" if error else "0"
 
 
-def _fact(name: str, fact: Fact) -> tuple[str, str]:
+def _field(name: str, fact: Fact) -> Field:
     name, value = named_fact(name, fact.value)
-    known = fact.status if value is None else f"{value} ({fact.status})"
-    return name, f"{known}, {fact.reason}" if fact.status == "unavailable" and fact.reason else known
+    return Field(name, "" if value is None else str(value), fact.status, fact.reason)
+
+
+def _known(field: Field) -> str:
+    if field.status == UNAVAILABLE:
+        return field.value or f"{UNAVAILABLE}, {field.reason}"
+    return f"{field.value or None} ({field.status})"

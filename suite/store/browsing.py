@@ -11,12 +11,13 @@ from suite.outcome import Evidence
 from suite.rows import CalibrationHistory, DeviceRow, ResultRow
 from suite.store import lease, sqlite, tables
 from suite.store.catalogue import to_device_row
+from suite.store.columns import SafeText
 from suite.store.damage import Damaged
 from suite.store.files import shown
 from suite.store.listing import fetch, is_latest, rows_statement, to_row, utc_text
 from suite.store.queries import Reader
 from suite.store.roofs import Roofs, best_bandwidth, best_rates, calibrated, history
-from suite.store.scopes import MOST_TEXT, ORDERS, Entry, Found, Group, Scope, groups_of, joined, of_run
+from suite.store.scopes import Entry, Found, Group, Scope, beginning, groups_of, in_order, joined, of_run
 
 _CASE = tables.table_of(tables.Case)
 _DEVICE = tables.table_of(tables.Device)
@@ -49,7 +50,7 @@ class Browser(Reader):
         last = select(func.max(_RESULT.c.id)).where(_RESULT.c.run_id == _RUN.c.id).correlate(_RUN).scalar_subquery()
         until = select(_SUMMARY.c.formulas_version).where(_SUMMARY.c.result_id <= last)
         formulas = until.order_by(_SUMMARY.c.result_id.desc()).limit(1).scalar_subquery()
-        texts = [func.substr(_RUN.c[name], 1, MOST_TEXT) for name in ("name", "experiment", "status", "note")]
+        texts = [beginning(_RUN.c[name]) for name in ("name", "experiment", "status", "note")]
         whole = select(*texts, _RUN.c.started_at, _RUN.c.finished_at, _RUN.c.planned, last, formulas)
         with self._reading("its runs") as connection:
             rows = connection.execute(whole.order_by(_RUN.c.started_at.desc(), _RUN.c.id.desc()).limit(MOST_RUNS)).all()
@@ -62,7 +63,7 @@ class Browser(Reader):
 
     def device_names(self) -> dict[str, str]:
         """Every chip of any run by its uid, under the name that the newest run has for it."""
-        texts = [func.substr(column, 1, MOST_TEXT) for column in (_DEVICE.c.uid, _DEVICE.c.name)]
+        texts = [beginning(column) for column in (_DEVICE.c.uid, _DEVICE.c.name)]
         with self._reading("its devices") as connection:
             return {str(uid): str(name) for uid, name in connection.execute(select(*texts).order_by(_DEVICE.c.id))}
 
@@ -107,7 +108,7 @@ class Browser(Reader):
         """Rows of a scope, the newest first, or by a column of ``ORDERS``.  Ordering looks at all of the scope."""
         ids = joined(select(_RESULT.c.id), scope).where(is_latest())
         if order:
-            ids = ids.outerjoin(_SUMMARY, _SUMMARY.c.result_id == _RESULT.c.id).order_by(ORDERS[order].nulls_last())
+            ids = ids.outerjoin(_SUMMARY, _SUMMARY.c.result_id == _RESULT.c.id).order_by(*in_order(order))
         with self._reading("its results") as connection:
             found = connection.scalars(ids.order_by(func.coalesce(_RESULT.c.id, 0).desc()).limit(limit).offset(offset)).all()
             return _rows(connection, found)
@@ -119,13 +120,13 @@ class Browser(Reader):
 
     def log_sizes(self, run: str) -> dict[str, int]:
         """The names of a run's logs, each with its length in characters."""
-        sizes = select(func.substr(_LOG.c.name, 1, MOST_TEXT), func.sum(func.length(_LOG.c.text))).where(of_run(_LOG, run))
+        sizes = select(beginning(_LOG.c.name), func.sum(func.length(_LOG.c.text))).where(of_run(_LOG, run))
         with self._reading("its logs") as connection:
             return {str(name): int(size) for name, size in connection.execute(sizes.group_by(_LOG.c.name))}
 
     def log_end(self, run: str, name: str, most: int) -> str:
         """The last ``most`` characters of a log."""
-        pieces = select(func.substr(_LOG.c.text, -most)).where(of_run(_LOG, run), _LOG.c.name == name)
+        pieces = select(func.substr(_LOG.c.text, -most, type_=SafeText())).where(of_run(_LOG, run), _LOG.c.name == name)
         parts: list[str] = []
         with self._reading("its logs") as connection:
             for text in connection.scalars(pieces.order_by(_LOG.c.id.desc())):

@@ -12,7 +12,7 @@ from suite.case import Case, Workload
 from suite.hardware.spec import HardwareSpec
 from suite.rows import DeviceRow
 from suite.store import tables
-from suite.store.columns import SafeText, dump_json
+from suite.store.columns import SafeText, dump_json, refuse_non_count
 from suite.store.damage import converting, json_object
 from suite.store.prepared import Prepared, new_id, prepared_insert
 
@@ -120,17 +120,23 @@ def to_device_row(columns: Any) -> DeviceRow:
     """A ``device`` row as the rest of the code sees it; ``Damaged`` where it cannot be read."""
     with converting(f"device {columns.id}"):
         info = DeviceInfo.from_json(json_object(columns.info, "info"))
-        _refuse_misfits(info)
+        _refuse_misfits(info, columns)
         if columns.spec is not None:
             HardwareSpec.from_json(json_object(columns.spec, "spec"))
         return DeviceRow(columns.slot, info, columns.hardware, columns.match_reason, columns.spec)
 
 
-def _refuse_misfits(info: DeviceInfo) -> None:
-    """``ValueError`` where a field is not of the kind that it is declared as; JSON takes anything anywhere."""
+def _refuse_misfits(info: DeviceInfo, columns: Any) -> None:
+    """``ValueError`` where a field is not of the kind that it is declared as, or not what its column says.
+
+    JSON takes anything anywhere.
+    """
+    refuse_non_count(columns.slot, "slot")
     for name in ("backend", "name", "uid"):
         if not isinstance(getattr(info, name), str):
             raise ValueError(f"info {name} is no text")
+        if getattr(info, name) != getattr(columns, name):
+            raise ValueError(f"info {name} is not that of its column")
 
 
 def to_facts(stored: Mapping[str, Any]) -> dict[str, dict[str, Fact]]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from operator import gt
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     JSON,
     Boolean,
+    Column,
     Connection,
     Integer,
     LargeBinary,
@@ -28,9 +30,11 @@ from suite.outcome import Outcome
 from suite.store import sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
 from suite.store.columns import Count, Finite, SafeText, UtcTime, load_json, refuse_non_number
+from suite.store.compiled import to_compiled
 from suite.store.damage import NO_TEXT, UNREADABLE, Damaged, converting, damaged, json_object
 from suite.store.integrity import flaws
 from suite.store.measured import read_columns, rebuild_samples
+from suite.store.plausible import PAIRS, RANGES, refuse_implausible
 from suite.store.runs import describe
 from suite.store.selftests import to_selftest
 from suite.store.tables import Base
@@ -48,6 +52,7 @@ _CASE = tables.table_of(tables.Case)
 _RESULT = tables.table_of(tables.Result)
 _SAMPLES = tables.table_of(tables.SampleBlob)
 _SELFTEST = tables.table_of(tables.Selftest)
+_COMPILED = tables.table_of(tables.Compiled)
 _SUMMARY = tables.table_of(tables.Summary)
 _TELEMETRY = tables.table_of(tables.TelemetryBlob)
 
@@ -84,7 +89,7 @@ def refuse_damaged(path: Path, but: type[Problem] | None = None) -> None:
 def _content_problems(path: Path) -> Iterator[Problem]:
     engine = sqlite.checking_engine(path)
     looks = (_lost_references, _doubles, _misfits, _unreadable_rows, _broken_samples, _broken_telemetry, _contradictions)
-    for look in (*looks, _impossible_times, _bare_runs, _odd_selftests):
+    for look in (*looks, _crossed_intervals, _misplaced_results, _bare_runs, _odd_selftests):
         try:
             with sqlite.reading(engine) as connection:
                 yield from look(connection)
@@ -114,7 +119,7 @@ def _doubles(connection: Connection) -> Iterator[Problem]:
 def _misfits(connection: Connection) -> Iterator[Problem]:
     """Values that no writer puts into their column; SQLite takes anything anywhere."""
     for table in Base.metadata.sorted_tables:
-        columns = [(column.name, bool(column.nullable), _reading(column.type)) for column in table.columns]
+        columns = [(column.name, bool(column.nullable), _reading_of(column)) for column in table.columns]
         raw = select(*(type_coerce(column, NullType()).label(column.name) for column in table.columns))
         for row in connection.execute(raw):
             for value, (name, nullable, read) in zip(row, columns, strict=True):
@@ -134,6 +139,19 @@ def _why_not(value: Any, nullable: bool, read: Callable[[Any], object]) -> str:
     except UNREADABLE as error:
         return damaged("", error).what
     return ""
+
+
+def _reading_of(column: Column[Any]) -> Callable[[Any], object]:
+    """What raises on a value that the column cannot hold, or that no measurement gives."""
+    read = _reading(column.type)
+    if column.name not in RANGES or column.table not in (_RESULT, _SUMMARY):
+        return read
+
+    def read_number(value: Any) -> None:
+        read(value)
+        refuse_implausible(column.name, value)
+
+    return read_number
 
 
 def _reading(kind: TypeEngine[Any]) -> Callable[[Any], object]:
@@ -217,6 +235,11 @@ def _read_selftests(connection: Connection, ids: Sequence[int]) -> None:
         to_selftest(row, {})
 
 
+def _read_compiled(connection: Connection, ids: Sequence[int]) -> None:
+    for row in connection.execute(select(_COMPILED).where(_COMPILED.c.id.in_(ids))):
+        to_compiled(row)
+
+
 def _read_results(connection: Connection, ids: Sequence[int]) -> None:
     """The results themselves; their blobs are looked at one by one elsewhere."""
     for row in connection.execute(select(_RESULT).where(_RESULT.c.id.in_(ids))).mappings():
@@ -232,6 +255,7 @@ _ROWS: tuple[tuple[Table, Reading], ...] = (
     (_CASE, _read_cases),
     (_RESULT, _read_results),
     (_SELFTEST, _read_selftests),
+    (_COMPILED, _read_compiled),
 )
 
 
@@ -273,10 +297,27 @@ def _contradictions(connection: Connection) -> Iterator[Problem]:
         yield DerivedProblem(f"result {result_id}", "its summary repeats another device, evidence, pipe, load or outcome")
 
 
-def _impossible_times(connection: Connection) -> Iterator[Problem]:
-    for row in connection.execute(select(_SUMMARY.c.result_id, type_coerce(_SUMMARY.c.p50_s, NullType()).label("p50_s"))):
-        if isinstance(row.p50_s, int | float) and row.p50_s <= 0:
-            yield DerivedProblem(f"result {row.result_id}", f"its p50_s {row.p50_s} is no duration")
+def _crossed_intervals(connection: Connection) -> Iterator[Problem]:
+    for table, kind in ((_RESULT, Problem), (_SUMMARY, DerivedProblem)):
+        key = next(iter(table.primary_key))
+        for low, high in PAIRS:
+            ends = (type_coerce(table.c[name], NullType()) for name in (low, high))
+            for row_id in connection.scalars(select(key).where(gt(*ends))):
+                yield kind(f"{table.name} {row_id}", f"its {low} is above its {high}")
+
+
+def _misplaced_results(connection: Connection) -> Iterator[Problem]:
+    """Results whose device or environment is another run's, or whose device is in another slot."""
+    device = select(_DEVICE.c.id).where(
+        _DEVICE.c.id == _RESULT.c.device_id, _DEVICE.c.run_id == _RESULT.c.run_id, _DEVICE.c.slot == _RESULT.c.device_slot
+    )
+    environment = select(_ENVIRONMENT.c.id).where(
+        _ENVIRONMENT.c.id == _RESULT.c.environment_id, _ENVIRONMENT.c.run_id == _RESULT.c.run_id
+    )
+    for result_id in connection.scalars(select(_RESULT.c.id).where(~device.exists())):
+        yield Problem(f"result {result_id}", "its device is not in its slot of its run")
+    for result_id in connection.scalars(select(_RESULT.c.id).where(~environment.exists())):
+        yield Problem(f"result {result_id}", "its environment is not of its run")
 
 
 def _bare_runs(connection: Connection) -> Iterator[Problem]:

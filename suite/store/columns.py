@@ -38,6 +38,18 @@ def refuse_non_number(value: Any) -> None:
         raise ValueError(f"{str(value)[:40]!r} is not a finite number")
 
 
+def refuse_non_count(value: Any, name: str) -> None:
+    """``ValueError`` for what SQLite keeps in a column of counts although it is none."""
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{name} {str(value)[:40]!r} is no count")
+
+
+def refuse_non_text(value: Any) -> None:
+    """``ValueError`` for what SQLite keeps in a column of text although it is none: bytes."""
+    if type(value) is not str:
+        raise ValueError(f"{str(value)[:40]} is no text")
+
+
 class UtcTime(TypeDecorator[datetime]):
     """An aware time, kept as UTC: SQLite drops zones, so that they are put back on reading."""
 
@@ -88,7 +100,10 @@ class Count(TypeDecorator[int]):
 
 
 class SafeText(TypeDecorator[str]):
-    """Text as it is, but for what some databases refuse: lone surrogates (undecodable bytes of a path) and NUL are escaped."""
+    """Text as it is, but for what some databases refuse: lone surrogates (undecodable bytes of a path) and NUL are escaped.
+
+    Bytes in its place raise ``ValueError`` when they are read.
+    """
 
     impl = Text
     cache_ok = True
@@ -97,3 +112,8 @@ class SafeText(TypeDecorator[str]):
         if value is None or (value.isascii() and "\0" not in value):
             return value
         return value.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is not None:
+            refuse_non_text(value)
+        return value

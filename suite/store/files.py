@@ -9,6 +9,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from suite.errors import StoreUnusable
+from suite.paths import shown as shown  # for the rest of the store's room
 
 SQLITE = "sqlite:///"
 MOUNTS = Path("/proc/self/mountinfo")
@@ -32,7 +33,10 @@ def locate(url: str) -> Path:
     name = _database(url) if "://" in url else url
     if not name or name == ":memory:" or name.startswith("file:") or "\0" in name:
         raise StoreUnusable(f"store.url={url!r} names no file: give a path such as roofbench.db")
-    path = Path(name).expanduser()
+    try:
+        path = Path(name).expanduser()
+    except RuntimeError as error:  # a user that the system does not know, or one without a home
+        raise StoreUnusable(f"store.url={url!r} begins with a home directory that is not known: give a full path") from error
     if name.endswith("/") or _mode(path, url) == stat.S_IFDIR:
         raise StoreUnusable(f"store {shown(path)} is a directory: name a file, such as {shown(path / 'roofbench.db')}")
     try:
@@ -97,12 +101,6 @@ def file_system(path: Path, mounts: str) -> str:
         if path.is_relative_to(mount) and len(mount.parts) >= best:  # a later mount on the same point hides the earlier
             best, kind = len(mount.parts), tail.split(" ")[0]
     return kind
-
-
-def shown(path: Path) -> str:
-    """A path as it can stand in a one-line message."""
-    text = str(path)
-    return text if text.isprintable() else repr(text)
 
 
 def _database(url: str) -> str | None:

@@ -34,8 +34,16 @@ def flaws(path: Path) -> Iterator[Flaw]:
 
 
 def _flaws(path: Path) -> Iterator[Flaw]:
-    if cut := _cut(path):
+    found = list(_as_sqlite_finds(path))
+    cut = _cut(path)
+    # A log may hold the pages that the file lacks, as where the disk was full when it was to be folded in.
+    if cut and (found or not sqlite.unfinished(path)):
         yield Flaw("file", cut)
+    yield from found
+
+
+def _as_sqlite_finds(path: Path) -> Iterator[Flaw]:
+    """What is wrong with the file and its log together."""
     try:
         with closing(sqlite.connect(path, sqlite.reading_options(path))) as connection:
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()

@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 
 from suite.errors import StoreUnusable
-from suite.store.files import shown
+from suite.label import write_label
+from suite.paths import shown
 
 _PATIENCE_S = 0.5  # a reader that looks whether the run is alive holds the lock for microseconds
 
@@ -49,8 +50,7 @@ def take(store: Path, run: str) -> Lease:
                 raise Held(holder)
             time.sleep(0.01)
         elif _is_at(path, descriptor):
-            os.ftruncate(descriptor, 0)
-            _write_holder(descriptor)
+            write_label(descriptor, f"process {os.getpid()} on {socket.gethostname()}")
             return Lease(path, descriptor)
         else:  # the holder removed the file between our opening and locking it
             os.close(descriptor)
@@ -112,14 +112,6 @@ def _is_at(path: Path, descriptor: int) -> bool:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
         return False
-
-
-def _write_holder(descriptor: int) -> None:
-    try:
-        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):  # the lock holds without its label
-            raise
 
 
 def _read(descriptor: int) -> str:

@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Double, Select, Text, cast, exists, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, Double, Integer, Select, Text, and_, cast, exists, select, type_coerce
 from sqlalchemy.orm import aliased
 
 from suite.outcome import Evidence, Outcome
 from suite.rows import Fractions, ResultRow
-from suite.store.columns import load_json, refuse_non_number
+from suite.store.columns import SafeText, load_json, refuse_non_count, refuse_non_number, refuse_non_text
 from suite.store.damage import converting
+from suite.store.plausible import RANGES, Range, refuse_crossed, refuse_implausible
 from suite.store.tables import Case, Device, Result, Run, Summary, Workload
 from suite.work import Work
 
@@ -58,13 +59,17 @@ SUMMARY_FIELDS = (
     "interval_low_s", "interval_high_s", "fraction_spec", "fraction_boost", "fraction_at_clock", "quantisation_error",
     "p50_cycles", "interval_low_cycles", "interval_high_cycles",
 )  # fmt: skip
-_TEXTS = ("bound", "throttle")
-NUMBERS = ("error_rel", "tolerance", *(name for name in SUMMARY_FIELDS if name not in _TEXTS))
+NUMBERS = ("error_rel", "tolerance", *(name for name in SUMMARY_FIELDS if name not in ("bound", "throttle")))
 COLUMNS |= {name: getattr(Summary, name) for name in SUMMARY_FIELDS}
-# Numbers come as they are and are looked at in ``to_row``, which knows the result and the field that an error must name.
+TEXTS = tuple(name for name, column in COLUMNS.items() if isinstance(column.type, SafeText))
+# These come as they are and are looked at in ``to_row``, which knows the result and the field that an error must name.
 COLUMNS |= {name: type_coerce(COLUMNS[name], Double) for name in NUMBERS}
+COLUMNS |= {name: type_coerce(COLUMNS[name], Text) for name in TEXTS}
+# Whether the device is one of the run and in the slot that the result names; ``NULL`` where there is none.
+COLUMNS["is_placed"] = type_coerce(and_(Device.run_id == Result.run_id, Device.slot == Result.device_slot), Integer)
 _NAMES = tuple(COLUMNS)
-_MAX = sys.float_info.max
+_ANY = Range(-sys.float_info.max, sys.float_info.max, 0.0)
+_LIMITS = {name: RANGES.get(name, _ANY) for name in NUMBERS}
 _PART = 1000  # rows fetched at once: one at a time costs half as much again
 
 
@@ -134,20 +139,34 @@ def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def _refuse_misfits(fields: Mapping[str, Any]) -> None:
-    """``ValueError`` for what is no number where one must be, a time that is none, and unknown words."""
-    for name in NUMBERS:
+def _refuse_misfits(fields: dict[str, Any]) -> None:
+    """``ValueError`` for what is no number or text where one must be, for a number that none measured, and unknown words."""
+    for name, (low, high, least_other) in _LIMITS.items():
         value = fields[name]
-        if value is not None and not (type(value) is float and -_MAX <= value <= _MAX):
+        fits = type(value) is float and low <= value <= high and (value <= 0 or value >= least_other)
+        if value is not None and not fits:
             with converting(f"result {fields['result_id']}, {name}"):
                 refuse_non_number(value)
-    if fields["p50_s"] is not None and fields["p50_s"] <= 0:
-        raise ValueError(f"p50_s {fields['p50_s']} is no duration")
+                if name in RANGES:
+                    refuse_implausible(name, value)
+    for name in TEXTS:
+        value = fields[name]
+        if value is not None and type(value) is not str:
+            with converting(f"result {fields['result_id']}, {name}"):
+                refuse_non_text(value)
+    refuse_crossed(fields)
     for name in ("device_uid", "case_key", "workload_key"):
         if fields[name] is None:
             raise ValueError(f"its {name.partition('_')[0]} is missing")
+    _refuse_misplaced(fields)
     Outcome(fields["outcome"])
     Evidence(fields["evidence"])
+
+
+def _refuse_misplaced(fields: dict[str, Any]) -> None:
+    refuse_non_count(fields["attempt"], "attempt")
+    if not fields.pop("is_placed"):
+        raise ValueError(f"its device is not in slot {str(fields['device_slot'])[:40]} of its run")
 
 
 def no_summary() -> dict[str, None]:

@@ -20,11 +20,12 @@ from suite.store.merge import Merged, merge
 from suite.store.rebuild import Stored, Summarize
 from suite.store.runs import find_run
 from suite.store.schema import Upgrade
+from suite.store.unfolded import unfolded
 from suite.store.writer import Store
 
 __all__ = [
     "Merged", "Problem", "Pruned", "Stored", "Summarize", "Upgrade", "Vacuumed",
-    "check", "merge", "prune", "rebuild", "remedies", "upgrade", "vacuum",
+    "check", "in_log", "merge", "prune", "rebuild", "remedies", "upgrade", "vacuum",
 ]  # fmt: skip
 
 _CASE = tables.table_of(tables.Case)
@@ -134,6 +135,11 @@ def check(url: str) -> list[Problem]:
             raise
         return [FileProblem(*flaw) for flaw in flaws(path)]
     return list(problems(path))
+
+
+def in_log(url: str) -> str:
+    """That a full disk keeps part of a store in its log, and what to do about it; empty where it does not."""
+    return unfolded(locate(url))
 
 
 def remedies(url: str, found: Sequence[Problem]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from suite.measure.samples import decode, encode
@@ -9,6 +10,7 @@ from suite.measurement import TIMED, Check, Measurement, SampleSet, Span
 from suite.outcome import Outcome
 from suite.store.columns import refuse_non_number
 from suite.store.damage import json_object
+from suite.store.plausible import PAIRS, refuse_crossed, refuse_implausible
 from suite.store.telemetry import pack, unpack
 
 Columns = Mapping[Any, Any]  # one row, by column name
@@ -75,6 +77,7 @@ def rebuild_measurement(result: Columns, samples: Columns | None, telemetry: byt
 
 def read_columns(result: Columns) -> dict[str, Any]:
     """The fields of a measurement that a ``result`` row has; ``ValueError`` where they say nothing."""
+    _refuse_misfits(result)
     return {
         "outcome": Outcome(result["outcome"]),
         "interval_s": _ends(result["interval_low_s"], result["interval_high_s"]),
@@ -85,6 +88,13 @@ def read_columns(result: Columns) -> dict[str, Any]:
         "description": json_object(result["description"], "description"),
         **{name: result[name] for name in _PLAIN},
     }
+
+
+def _refuse_misfits(result: Columns) -> None:
+    for name in chain.from_iterable(PAIRS):
+        if result[name] is not None:
+            refuse_implausible(name, result[name])
+    refuse_crossed(result)
 
 
 def rebuild_samples(columns: Columns, method: str) -> SampleSet:

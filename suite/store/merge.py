@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, Table, insert, select, update
 
 from suite.errors import StoreUnusable, UsageError
-from suite.store import lease, schema, selftests, sqlite, tables
+from suite.store import compiled, lease, schema, selftests, sqlite, tables
 from suite.store.check import refuse_damaged
 from suite.store.damage import converting
 from suite.store.files import locate, shown
@@ -27,7 +27,8 @@ _OF_RESULT = tuple(tables.table_of(model) for model in (tables.SampleBlob, table
 _LOG = tables.table_of(tables.Log)
 _ARTIFACT = tables.table_of(tables.Artifact)
 _SELFTEST = tables.table_of(tables.Selftest)
-_ADDED = (_RUN, *_OF_RUN, _LOG, _ARTIFACT, _WORKLOAD, _CASE, _RESULT, _SELFTEST)
+_COMPILED = tables.table_of(tables.Compiled)
+_ADDED = (_RUN, *_OF_RUN, _LOG, _ARTIFACT, _WORKLOAD, _CASE, _RESULT, _SELFTEST, _COMPILED)
 _ADD = {table.name: prepared_insert(table) for table in _ADDED}
 
 
@@ -41,10 +42,11 @@ class Merged(NamedTuple):
     renamed: Mapping[str, str]
     selftests_added: int = 0
     orphans: tuple[Path, ...] = ()  # what was moved out of the way of a new target
+    compiled_added: int = 0
 
 
 def merge(source: str, target: str) -> Merged:
-    """Copy every run and selftest of ``source`` that ``target`` lacks, and every result that a run lacks there.
+    """Copy what ``target`` lacks of ``source``: runs, results of runs, selftests, and cells that were compiled.
 
     The source is checked first, and only read.  Interrupted, it may be repeated.  ``StoreUnusable``
     and ``StoreWriteFailed`` as for ``Store.open`` and recording; ``UsageError`` for merging a store into itself.
@@ -77,7 +79,8 @@ class _Merge:
         for row in self._origin.execute(select(_RUN).order_by(_RUN.c.id)).all():
             self._copy_run(row)
         counts = (self._runs_added, self._results_added, self._results_present)
-        return Merged(*counts, tuple(self._live), dict(self._renamed), self._copy_selftests())
+        added = (self._copy_selftests(), (), self._copy_compiled())
+        return Merged(*counts, tuple(self._live), dict(self._renamed), *added)
 
     def _copy_selftests(self) -> int:
         """Add those that are not here yet, after their runs; they name these by what no merge changes."""
@@ -86,6 +89,16 @@ class _Merge:
             new = [row for row in rows if not selftests.known(here, row.digest)]
             for row in new:
                 _add(here, _SELFTEST, _content(row))
+        return len(new)
+
+    def _copy_compiled(self) -> int:
+        """Add the cells that are not here yet; what depends on the same became the same."""
+        with self._session.transaction() as here:
+            rows = self._origin.execute(select(_COMPILED).order_by(_COMPILED.c.id)).all()
+            known = compiled.known(here, [row.key for row in rows])
+            new = [row for row in rows if row.key not in known]
+            for row in new:
+                _add(here, _COMPILED, _content(row))
         return len(new)
 
     def _copy_run(self, row: Row[Any]) -> None:

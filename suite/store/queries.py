@@ -14,7 +14,7 @@ from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.rows import BaseFigures, Calibration, CalibrationHistory, DeviceRow, Pause, ResultDetail, ResultRow, RunInfo
 from suite.selftest.record import Repeatability, Selftest
-from suite.store import schema, selftests, sqlite, tables
+from suite.store import compiled, schema, selftests, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
 from suite.store.damage import Damaged, converting
 from suite.store.detail import find_measurement, find_result, load_kept
@@ -23,6 +23,7 @@ from suite.store.listing import fetch, is_latest, rows_statement, to_row
 from suite.store.pauses import pause_between
 from suite.store.roofs import RoofKey, Roofs, best_bandwidth, best_rates, calibrated, history, latest
 from suite.store.runs import find_run, finished_counts, to_info
+from suite.targets.record import Compiled
 
 _ENVIRONMENT = tables.table_of(tables.Environment)
 _DEVICE = tables.table_of(tables.Device)
@@ -201,6 +202,16 @@ class Reader:
         """
         with self._reading("its selftests") as connection:
             return selftests.load(connection, device_uid)
+
+    def compiled(self) -> list[Compiled]:
+        """Of each program on each target what was compiled last."""
+        with self._reading("its compiled programs") as connection:
+            return compiled.newest(connection)
+
+    def compiled_by_keys(self, keys: Collection[str]) -> dict[str, Compiled]:
+        """What was compiled of these keys."""
+        with self._reading("its compiled programs") as connection:
+            return compiled.by_keys(connection, keys)
 
     def repeatability(self, device_uid: str) -> Repeatability | None:
         """How well measurements of a device agree, by its newest selftest with a figure for it; ``None`` without one."""

@@ -305,6 +305,7 @@ class RunWriter:
                 "device": device.info.name,
                 "device_uid": device.info.uid,
                 "device_slot": device.slot,
+                "is_placed": True,
                 "hardware": device.hardware,
                 "format": case.workload.format,
                 "params": dict(case.workload.params),

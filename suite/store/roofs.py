@@ -25,8 +25,10 @@ from suite.rows import (
 )
 from suite.store import tables
 from suite.store.catalogue import to_device_row
+from suite.store.columns import refuse_non_number
 from suite.store.damage import converting
 from suite.store.listing import utc_text
+from suite.store.plausible import refuse_implausible
 
 _CASE = tables.table_of(tables.Case)
 _DEVICE = tables.table_of(tables.Device)
@@ -89,7 +91,7 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
         .group_by(_DEVICE.c.uid, each.c.pipe, each.c.load)
     )
     rows = connection.execute(best)
-    return {RoofKey(uid, pipe, load): flop_s for uid, pipe, load, flop_s in rows if flop_s is not None}
+    return {RoofKey(uid, pipe, load): _plausible("flop_s", flop_s) for uid, pipe, load, flop_s in rows if flop_s is not None}
 
 
 @converting("its calibrations")
@@ -128,9 +130,15 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
         op = str(params.get("op"))
         name = base_name(op, dispatch)
         if name is not None:
-            value = p50_s if op == "empty" else bytes_s
+            value = _plausible("p50_s", p50_s) if op == "empty" else _plausible("bytes_s", bytes_s)
             found.append(Calibrated(utc_text(finished_at), BaseKey(uid, backend, name), value, bool(may_be_best)))
     return found
+
+
+def _plausible(name: str, value: float) -> float:
+    refuse_non_number(value)  # an aggregate comes as it is
+    refuse_implausible(name, value)
+    return value
 
 
 def latest(found: Iterable[Calibrated]) -> BaseFigures:

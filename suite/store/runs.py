@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, Select, func, select
 from suite.errors import UsageError, nearest
 from suite.rows import RunInfo
 from suite.store import lease, tables
+from suite.store.columns import refuse_non_count
 from suite.store.damage import converting, json_object, texts
 from suite.store.files import shown
 from suite.store.listing import utc_text
@@ -70,6 +71,7 @@ def to_info(store: Path, row: Row[Any], finished: int) -> RunInfo:
 def describe(row: Row[Any], finished: int) -> RunInfo:
     """A run as it is stored; ``Damaged`` where it cannot be read."""
     with converting(f"run {row.id}"):
+        refuse_non_count(row.planned, "planned")
         return RunInfo(
             run=row.name,
             experiment=row.experiment,

@@ -20,6 +20,7 @@ LINEAGE: tuple[str, ...] = (
     "0002",
     "0003",
     "0004",
+    "0005",
 )  # every revision, oldest first; a test holds it against the migrations
 
 _one_at_a_time = threading.Lock()  # Alembic keeps what it works on in module globals

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Text, and_, case, cast, func, literal, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, Text, UnaryExpression, and_, case, cast, func, literal, or_, select, tuple_
 
 from suite.rows import WIDEST
 from suite.store import tables
+from suite.store.columns import SafeText
 from suite.store.listing import is_latest
 
 _CASE = tables.table_of(tables.Case)
@@ -43,8 +44,8 @@ class Group(NamedTuple):
     """Results of one run that share everything people choose by, how many there are, and the best of them.
 
     ``semantics`` is JSON.  ``bound`` is ``None`` for what was not timed; ``is_trusted`` where nothing else is known to have
-    used the device and the median is resolved.  ``standing`` ranks: the share of the spec roof where it is known, else the
-    rate far below every share.  ``best`` is the id of the result of the highest.
+    used the device and the median is resolved, ``is_resolved`` where it is that at least.  ``standing`` ranks: the share of the
+    spec roof where it is known, else the rate far below every share.  ``best`` is the id of the result of the highest.
     """
 
     run: str
@@ -61,6 +62,7 @@ class Group(NamedTuple):
     outcome: str
     bound: str | None
     is_trusted: bool
+    is_resolved: bool
     has_share: bool
     results: int
     standing: float
@@ -91,7 +93,8 @@ class Found(NamedTuple):
     semantics: str
 
 
-ORDERS: dict[str, ColumnElement[Any]] = {
+_RESOLVED = _SUMMARY.c.interval_high_s - _SUMMARY.c.interval_low_s <= WIDEST * _SUMMARY.c.p50_s
+ORDERS: dict[str, UnaryExpression[Any]] = {
     "best share of spec": _SUMMARY.c.fraction_spec.desc(),
     "highest rate": _SUMMARY.c.flop_s.desc(),
     "highest bandwidth": _SUMMARY.c.bytes_s.desc(),
@@ -100,14 +103,20 @@ ORDERS: dict[str, ColumnElement[Any]] = {
 }
 
 
+def in_order(order: str) -> tuple[ColumnElement[Any], ...]:
+    """By a column of ``ORDERS``; a median that is not resolved comes after all that are, and what has no value last."""
+    column = ORDERS[order]
+    rank = case((column.element.is_(None), 2), (_RESOLVED, 0), else_=1)
+    return rank, column
+
+
 def groups_of(run: str) -> Select[Any]:
     """One group by everything chosen by, at most ``MOST_GROUPS``.
 
     ``max`` is the only aggregate beside ``count``, of which SQLite gives the other columns of the same row: the id of the best
     comes without sorting, which would take three times as long.
     """
-    resolved = _SUMMARY.c.interval_high_s - _SUMMARY.c.interval_low_s <= WIDEST * _SUMMARY.c.p50_s
-    trusted = and_(resolved, func.coalesce(_RESULT.c.contended, literal(False)) == literal(False))
+    trusted = and_(_RESOLVED, func.coalesce(_RESULT.c.contended, literal(False)) == literal(False))
     rate = case((_SUMMARY.c.flop_s > 0, _SUMMARY.c.flop_s / _RATE), else_=_SUMMARY.c.bytes_s / _RATE)
     keys = {
         "device_id": _RESULT.c.device_id,
@@ -122,6 +131,7 @@ def groups_of(run: str) -> Select[Any]:
         "outcome": _RESULT.c.outcome,
         "bound": _SUMMARY.c.bound,
         "is_trusted": func.coalesce(trusted, literal(False)),
+        "is_resolved": func.coalesce(_RESOLVED, literal(False)),
         "has_share": _SUMMARY.c.fraction_spec.is_not(None),
     }
     standing = func.max(func.coalesce(_SUMMARY.c.fraction_spec, rate, literal(0.0)))
@@ -130,10 +140,15 @@ def groups_of(run: str) -> Select[Any]:
     mine = chosen.where(of_run(_RESULT, run), is_latest())
     each = _from_results(mine).outerjoin(_SUMMARY, _SUMMARY.c.result_id == _RESULT.c.id).group_by(*labelled)
     found = each.limit(MOST_GROUPS).subquery()
-    first = [func.substr(column, 1, MOST_TEXT) for column in (_DEVICE.c.uid, _DEVICE.c.name)]
+    first = [beginning(column) for column in (_DEVICE.c.uid, _DEVICE.c.name)]
     texts = Group._fields[3 : Group._fields.index("is_trusted")]
-    rest = [func.substr(found.c[name], 1, MOST_TEXT) if name in texts else found.c[name] for name in Group._fields[3:]]
+    rest = [beginning(found.c[name]) if name in texts else found.c[name] for name in Group._fields[3:]]
     return select(*first, *rest).join_from(found, _DEVICE, _DEVICE.c.id == found.c.device_id)
+
+
+def beginning(text: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The first characters of a text, which may be of any length."""
+    return func.substr(text, 1, MOST_TEXT, type_=SafeText())
 
 
 def joined(statement: Select[Any], scope: Scope) -> Select[Any]:

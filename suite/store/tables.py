@@ -6,6 +6,7 @@ run ─┬─ environment ─┐
      └─ artifact     │          └─ telemetry_blob  clock, power, temperature over the window
 workload ── case ────┘
 selftest    what was found of a device; it names the runs that it rests on by their uid, and belongs to none of them
+compiled    what a program became on a target that need not be there; no measurement, and no run's
 """
 
 from datetime import datetime
@@ -277,6 +278,26 @@ class Selftest(Base):
     findings: Mapped[list[Json]]
     facts: Mapped[Json]
     runs: Mapped[list[list[str]]]
+
+
+class Compiled(Base):
+    """One cell of the matrix of programs and targets; ``key`` is the hash of sources, target and versions of the tools."""
+
+    __tablename__ = "compiled"
+    __table_args__ = (Index(None, "target", "program"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    key: Mapped[str] = mapped_column(unique=True)
+    kernel: Mapped[str]
+    program: Mapped[str]
+    target: Mapped[str]
+    outcome: Mapped[str]
+    seconds: Mapped[float]
+    compiled_at: Mapped[datetime]
+    configuration: Mapped[str]
+    reason: Mapped[str]
+    facts: Mapped[Json]
+    versions: Mapped[Json]
 
 
 class Artifact(Base):

@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from suite.errors import StoreUnusable, UsageError
 from suite.rows import DeviceRow
 from suite.selftest.record import Selftest
+from suite.store import compiled as compiled_cells
 from suite.store import lease, schema, selftests, sqlite, standing, tables
 from suite.store.catalogue import Facts
 from suite.store.damage import converting, json_object
@@ -24,6 +25,7 @@ from suite.store.prepared import new_id, prepared_insert
 from suite.store.recorder import Record, RunWriter
 from suite.store.runs import find_run, new_name
 from suite.store.session import NO_PATIENCE, Patience, Session
+from suite.targets.record import Compiled
 
 __all__ = ["Record", "RunStart", "RunWriter", "Store"]
 
@@ -136,6 +138,11 @@ class Store:
         """
         with self.session.transaction() as connection:
             selftests.add(connection, selftest)
+
+    def record_compiled(self, compiled: Compiled) -> None:
+        """Commit what a program became on a target, in place of what it became by the same sources and tools before."""
+        with self.session.transaction() as connection:
+            compiled_cells.put(connection, compiled)
 
     def _write(self, name: str, start: RunStart, started_at: datetime) -> RunWriter:
         row = {

@@ -13,7 +13,7 @@ import pytest
 
 from suite import cli
 from suite.config import compose
-from suite.experiment_file import LEFT_OUT, experiment_file, missing_elsewhere, own_folder
+from suite.experiment_file import LEFT_OUT, command_of, experiment_file, missing_elsewhere, own_folder
 from suite.report.privacy import Scrubber
 from suite.report.reproduce import rerun_command
 from suite.store.queries import Reader
@@ -124,17 +124,26 @@ def test_every_composition_comes_back_from_its_file(overrides: list[str], tmp_pa
 def test_a_sheet_of_the_user_s_own_is_named_as_missing_elsewhere() -> None:
     built_in: dict[str, Any] = {"hardware": "amd-mi300x", "hardware_folders": []}
     assert missing_elsewhere(built_in) == []
+    assert command_of(built_in) == "roofbench run --config-dir DIR experiment=again"
     named: dict[str, Any] = {"hardware": "acme", "hardware_folders": ["/x/hardware"]}
     unnamed: dict[str, Any] = {"hardware": None, "hardware_folders": ["/x/hardware"]}
     for config, begins in (
-        (named, "hardware=acme is a spec sheet of the user's own: add it as DIR/hardware/acme.yaml, and hardware=acme to the"),
-        (unnamed, "spec sheets of the user's own were looked at first: add them to DIR/hardware; without it fractions of spec"),
+        (
+            named,
+            "hardware=acme is a spec sheet of the user's own: add it as DIR/hardware/acme.yaml; with hardware=acme left out",
+        ),
+        (
+            unnamed,
+            "spec sheets of the user's own were looked at first: add them to DIR/hardware; without them fractions of spec",
+        ),
     ):
         (text,) = missing_elsewhere(config)
         assert text.startswith(begins)
         assert "/x" not in text
+        assert text.endswith("follow the built-in sheet that the device's name matches, or what is derived of a CPU")
         header, _, settings = experiment_file(config, "a run").partition("defaults")
         assert "hardware" not in settings
+        assert header.splitlines()[2] == f"#   {command_of(config)}"
         assert f"# Not in this file: {text}." in header.replace("\n#  ", "")
         assert all(line.startswith("#") for line in header.splitlines())
 
@@ -153,7 +162,11 @@ def test_a_sheet_that_the_file_cannot_carry_is_said_beside_it_and_works_once_it_
     assert ", but for what is named below. Saved as " in said.out
     elsewhere = save(tmp_path / "elsewhere", said.out)
     shutil.copytree(mine / "hardware", elsewhere / "hardware")
-    before, after = compose(["backend=cpu", "hardware=acme"], mine), compose(["experiment=again", "hardware=acme"], elsewhere)
+    info = run_info(argv=("roofbench", "run", "--config-dir", str(mine)), config={"hardware": "acme"})
+    line = rerun_command(info, Scrubber()).line
+    assert line == "roofbench run --config-dir DIR experiment=again hardware=acme"
+    assert f"#   {line}\n" in said.out
+    before, after = compose(["backend=cpu", "hardware=acme"], mine), compose(line.split()[4:], elsewhere)
     assert {**asdict(before), **dict.fromkeys(LEFT_OUT)} == {**asdict(after), **dict.fromkeys(LEFT_OUT)}
     assert (before.hardware, after.hardware) == ("acme", "acme")
 

@@ -1,5 +1,6 @@
 """Bad input ends as one line on stderr, with status 2, before anything runs or is created."""
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -8,8 +9,12 @@ import pytest
 from suite import cli
 from suite.errors import DeviceBusy
 from tests.cli.command import FAKE, roofbench
+from tests.cli.test_streams import shell
+
+RECORDED = Path(__file__).parents[1] / "importers/data/nccl/all_reduce_8xGH200_good.log"
 
 TAKEN = "what nccl-tests or rccl-tests print, their JSON (-J), or what rccl-tests write with -x"
+LONG = 300 * "a"
 HELP = "see `roofbench {0} --help`"
 REFUSED = [
     (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
@@ -24,8 +29,9 @@ REFUSED = [
         "backend=cpu,cuda gives several values; write 'backend=[cpu,cuda]' to ask each of them",
     ),
     (
-        ["selftest", "--last", "--store", "x.db"],
-        "unknown option '--store' for roofbench selftest, whose store is a setting; write store.url=PATH",
+        ["selftest", "--store", "x.db"],
+        "--store x.db goes with --last, which only reads; where a selftest stores what it measures is a setting: "
+        "write store.url=x.db",
     ),
     (["plan", "--store=x.db"], "unknown option '--store' for roofbench plan, whose store is a setting; write store.url=x.db"),
     (
@@ -55,6 +61,24 @@ REFUSED = [
     (["store", "check", "--jso"], "unknown option '--jso' for roofbench store check; did you mean '--json'?"),
     (["store", "prune"], "prune needs runs or a date: roofbench store prune RUN..., or --before 2026-01-31"),
     (["store", "prune", "--before", "soon"], "--before soon is not a date; write YYYY-MM-DD, such as 2026-01-31"),
+    *(
+        (
+            ["store", "prune", "--before", date, *dry],
+            f"--before {date} is in UTC before the year 1 or after 9999; write YYYY-MM-DD",
+        )
+        for date, *dry in (("0001-01-01T00:00:00+14:00",), ("9999-12-31T23:59:59-14:00", "--dry-run"))
+    ),
+    (
+        ["show", "--store", "~nobody-of-that-name/x.db"],
+        "--store '~nobody-of-that-name/x.db' begins with a home directory that is not known: give a full path",
+    ),
+    *(
+        (
+            [command, "backend=cpu", "store.url='~nobody-of-that-name/x.db'"],
+            "store.url='~nobody-of-that-name/x.db' begins with a home directory that is not known: give a full path",
+        )
+        for command in ("run", "selftest")
+    ),
     (["run", "--cfg", "jbo"], "unknown --cfg/-c 'jbo'; did you mean 'job'?"),
     (
         ["run", "-m", "--cfg", "job"],
@@ -81,7 +105,18 @@ REFUSED = [
         ["report", "--output", "nowhere/x.md"],
         "--output nowhere/x.md cannot be written: nowhere is no directory; create it first",
     ),
-    (["report", "--output", "."], "--output . is neither .html nor .md; choose from: .html, .md"),
+    (["report", "--output", "."], "--output . is a directory; name a file in it"),
+    (["report", "-o", ""], "--output names no file; write for instance report.html"),
+    (["report", "-o", "n\nl.htm"], "--output 'n\\nl.htm' is neither .html nor .md; did you mean '.html'?"),
+    (["report", "-o", f"{LONG}.html"], f"--output {LONG}.html cannot be written: File name too long; choose another name"),
+    (  # which fits itself, and what is written first does not
+        ["report", "-o", f"{LONG[:248]}.md"],
+        f"--output {LONG[:248]}.md cannot be written: File name too long; choose another name",
+    ),
+    (
+        ["dashboard", "n\no\33[2J.db"],
+        "no store at n o\\x1b[2J.db; run `roofbench run` first, or name one: roofbench dashboard PATH",
+    ),
     (["dashboard", "no.db"], "no store at no.db; run `roofbench run` first, or name one: roofbench dashboard PATH"),
     (["dashboard", "--port", "x"], "argument --port: invalid int value: 'x'; " + HELP.format("dashboard")),
 ]
@@ -119,6 +154,52 @@ def test_other_files_than_expected_are_named_for_what_they_are(
         "roofbench: all_reduce.log is not a database: choose another with roofbench dashboard PATH\n",
         "roofbench: other.db is another program's database (tables t): choose another with roofbench dashboard PATH\n",
     ]
+
+
+def test_a_pipe_without_a_writer_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe", 0o600)
+    assert cli.main(["import", "pipe"]) == 2
+    assert capsys.readouterr().err == f"roofbench: pipe is a pipe that nobody has written into; give {TAKEN}\n"
+    Path("s.db").touch()
+    assert cli.main(["dashboard", "--passphrase-file", "pipe", "s.db"]) == 2
+    assert capsys.readouterr().err == (
+        "roofbench: the passphrase has 0 characters; give at least 12, such as four random words\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "$R import <(cat $LOG) --store s.db",
+        "cat $LOG | $R import /dev/stdin --store s.db",
+        "mkfifo pipe; cat $LOG >pipe & until [ -p pipe ]; do :; done; $R import pipe --store s.db",
+    ],
+    ids=["a substitution", "standard input", "a pipe with a writer"],
+)
+def test_a_pipe_with_a_writer_is_imported(line: str, tmp_path: Path) -> None:
+    said = shell(tmp_path, line, LOG=str(RECORDED))
+    assert said.status == 0, said.err
+    assert "all_reduce" in said.out
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [(None, "No such file or directory"), (b"\xff\xfe", "it is no UTF-8 text")], ids=["none", "no text"]
+)
+def test_a_passphrase_file_that_cannot_be_read_is_named_once(
+    content: bytes | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.db").touch()
+    if content is not None:
+        os.close(os.open("phrase", os.O_CREAT, 0o600))
+        Path("phrase").write_bytes(content)
+    assert cli.main(["dashboard", "--passphrase-file", "phrase", "s.db"]) == 2
+    assert capsys.readouterr().err == (
+        f"roofbench: --passphrase-file phrase cannot be read: {told}; name a text file of yours\n"
+    )
 
 
 STORES = [

@@ -45,7 +45,7 @@ def line_with(text: str, lines: list[str]) -> str:
 def test_without_a_terminal_each_case_is_one_whole_line() -> None:
     lines = shown(PLAIN)
     timed = line_with("16x4096x4096", lines)
-    for text in ("library", "cold/sustained/device", "not converged; throttled: power cap 61%"):
+    for text in ("library", "cold/sustained/device", "not converged; throttled: power cap 61 %"):
         assert text in timed
     lost = line_with("65536x65536x65536", lines)
     assert lost.endswith("out of memory: needs 26 GB, 24 GB are free")

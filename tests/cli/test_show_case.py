@@ -9,6 +9,7 @@ import pytest
 
 from suite.backend import Channel, Fact
 from suite.cli import main
+from suite.hardware.cpu import NOMINAL
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Ground
@@ -19,7 +20,7 @@ from suite.show.detail import detail_lines
 from suite.show.screen import Screen
 from suite.show.timeline import Limits, timeline_lines
 from suite.store.queries import Reader
-from tests.report.builders import FakeReader, device, failed, result
+from tests.report.builders import SPEC, FakeReader, device, failed, result
 from tests.report.recordings import alternating, burst, sustained, untimed
 from tests.report.stores import write_store
 
@@ -107,6 +108,35 @@ def test_readings_and_facts_have_units_and_prefixes() -> None:
         "flush 33.6 MB",
     ):
         assert expected in lines
+
+
+def test_libraries_that_are_not_there_are_one_line() -> None:
+    libraries = {name: Fact.unavailable("not installed") for name in ("jax", "libtpu", "nvidia-cublas")}
+    facts = {"torch": Fact.measured("2.13.0"), **libraries, "cublas": Fact.unavailable("no CUDA here")}
+    lines = [" ".join(line.split()) for line in detail_lines(replace(detail(), environment={"python": facts}), GROUND, PLAIN)]
+    first = lines.index("environment: python") + 1
+    assert lines[first : first + 3] == [
+        "torch 2.13.0 (measured)",
+        "not installed jax, libtpu, nvidia-cublas",
+        "cublas unavailable, no CUDA here",
+    ]
+
+
+def test_one_sample_and_memory_that_is_not_counted_are_said_in_words() -> None:
+    lone = replace(detail(), row=result(count=1, interval_s=None))
+    lines = [" ".join(line.split()) for line in detail_lines(lone, GROUND, PLAIN)]
+    assert any(line.startswith("time ") and line.endswith(", one sample: no interval") for line in lines)
+    assert "peak memory n/a: not counted here" in lines
+    counted = [" ".join(line.split()) for line in detail_lines(detail(peak_memory_bytes=2**30), GROUND, PLAIN)]
+    assert "peak memory 1.07 GB held on the device by this case" in counted
+
+
+@pytest.mark.parametrize(("note", "said"), [("", "boost 64.4 %"), (NOMINAL, "boost n/a (no maximum clock can be read here)")])
+def test_a_nominal_clock_gives_no_share_of_boost(note: str, said: str) -> None:
+    clocks = replace(SPEC.clocks, boost_hz=replace(SPEC.clocks.boost_hz, note=note))
+    ceilings = GROUND.ceilings._replace(spec=replace(SPEC, derived=True, clocks=clocks))
+    text = "\n".join(detail_lines(detail(), GROUND._replace(ceilings=ceilings), PLAIN))
+    assert said in text
 
 
 def test_which_clock_is_counted_and_which_reported_is_said() -> None:

@@ -1,12 +1,14 @@
-"""Standard output that is full, closed, or has no word for what is printed; a folder that is gone."""
+"""Standard output and error that are full, closed, or have no word for what is printed; a folder that is gone."""
 
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from suite.store.queries import Reader
 from tests.cli.command import FAKE, TIME_LIMIT_S, Said, roofbench
 
 ROOFBENCH = f"{sys.executable} -m suite.cli"
@@ -71,6 +73,51 @@ def test_what_an_encoding_lacks_is_a_question_mark(environment: dict[str, str], 
     ran = shell(tmp_path, f"$R run {TINY}", **environment)
     assert (ran.status, ran.err) == (0, "")
     assert "?s" in shell(tmp_path, "$R show", **environment).out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ("plan seed=x", 2),
+        ("compare latest latest", 2),
+        (f"run {TINY} job=nothing", 2),
+        # The notes of a run and what `--fail-on` says are on standard error too, and stop nothing.
+        pytest.param(f"run {TINY}", 0, marks=pytest.mark.thorough),
+    ],
+)
+def test_a_full_disk_under_standard_error_changes_no_exit_status(arguments: str, status: int, tmp_path: Path) -> None:
+    assert shell(tmp_path, f"$R {arguments} 2>/dev/full").status == status
+
+
+def test_a_reader_of_standard_error_who_left_changes_no_exit_status(tmp_path: Path) -> None:
+    said = shell(tmp_path, "{ sleep 0.2; $R plan seed=x; echo $? >status; } 2>&1 >/dev/null | true; cat status")
+    assert said.out == "2\n"
+
+
+IN_A_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.executable, [sys.executable, "-m", "suite.cli", *sys.argv[1:]])
+"""
+
+
+def test_a_terminal_that_is_closed_interrupts_the_run(tmp_path: Path) -> None:
+    """What is printed after it has no reader any more, and is no failure of the run."""
+    ours, theirs = pty.openpty()
+    arguments = ["run", *FAKE, "backends.fake.options.sleep_s=0.3", "jobs.gemm.shapes=[64,128,256,512]"]
+    child = subprocess.Popen(
+        [sys.executable, "-c", IN_A_TERMINAL, *arguments],
+        cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    seen = b""
+    while b"4/13" not in seen:
+        seen += os.read(ours, 1000)
+    os.close(ours)
+    assert child.wait(TIME_LIMIT_S) == 130
+    with Reader.open(str(tmp_path / "roofbench.db")) as reader:
+        assert reader.resolve().status == "interrupted"
 
 
 @pytest.mark.parametrize("command", ["run", "plan"])

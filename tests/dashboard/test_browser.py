@@ -180,6 +180,25 @@ def test_a_store_made_to_do_harm_runs_nothing_and_asks_nobody(browser, address):
         assert unexpected(complaints) == []
 
 
+def test_a_heat_map_says_that_it_scrolls_where_it_does_and_its_cells_open_their_cases(browser, address):
+    said = "This figure is wider than its place"
+    with looking(browser, width=NARROW) as (page, complaints):
+        page.goto(f"{address}/?{ME}")
+        settled(page)
+        assert page.get_by_text(said).first.is_visible()
+        place = page.locator(".st-key-standings-place")
+        assert place.evaluate("place => place.scrollWidth > place.clientWidth")
+        cells = page.locator(".st-key-standings .trace path.point")
+        seen = cells.evaluate_all(f"cells => cells.filter(cell => cell.getBoundingClientRect().right < {NARROW}).length")
+        assert seen >= 4
+        box = cells.first.bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_selector("text=Checks against the reference", timeout=30_000)
+        page.set_viewport_size({"width": WIDE, "height": 900})
+        until(page, "!document.querySelector('.standings-hint').checkVisibility()")
+        assert unexpected(complaints) == []
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")])
 @pytest.mark.parametrize("name", PAGES)

@@ -119,3 +119,21 @@ def test_a_case_without_an_interval_has_no_bar_and_nothing_compared_no_figure(co
     assert json.loads(figure.to_json())
     assert comparison_figure(replace(comparison, cases=()), theme) is None
     assert Verdict.SLOWER.value == figure.data[0].name
+
+
+def test_it_opens_with_the_newest_runs_that_are_no_passes_of_a_selftest(monkeypatch, tmp_path):
+    path = tmp_path / "s.db"
+    runs = [write_store(path, [result()], info=run_info(experiment="quick")) for _ in range(2)]
+    passes = [write_store(path, [result()], info=run_info(experiment="selftest", note=note)) for note in ("doubled", "again")]
+    app = opened(monkeypatch, path, page="compare")
+    assert [app.selectbox(key=name).value for name in ("a", "b")] == [f"0 in {run}" for run in runs]
+    link = {"a": f"0 in {passes[0]}", "b": f"0 in {passes[1]}"}
+    app = opened(monkeypatch, path, page="compare", **link)
+    assert {name: app.selectbox(key=name).value for name in link} == link
+
+
+def test_two_passes_of_a_selftest_are_compared_where_there_is_nothing_else(monkeypatch, tmp_path):
+    path = tmp_path / "s.db"
+    passes = [write_store(path, [result()], info=run_info(experiment="selftest")) for _ in range(2)]
+    app = opened(monkeypatch, path, page="compare")
+    assert [app.selectbox(key=name).value for name in ("a", "b")] == [f"0 in {run}" for run in passes]

@@ -75,6 +75,15 @@ def test_an_order_goes_through_all_stores_and_what_has_no_value_comes_last(selec
     assert times == sorted(times)
 
 
+def test_a_median_that_is_not_resolved_leads_no_order(monkeypatch, tmp_path):
+    wide = {"share": 0.95, "interval_s": (1e-12, 1.0)}
+    write_store(tmp_path / "a.db", [result(1, **wide), result(2, share=0.3)], info=run_info())
+    write_store(tmp_path / "b.db", [result(3, share=0.2), failed("timeout", "over", m=4)], devices=(other_device(),))
+    monkeypatch.setattr(listing, "PAGE_ROWS", 3)
+    app = opened(monkeypatch, tmp_path / "a.db", tmp_path / "b.db", page="gemm", order="best share of spec")
+    assert list(table(app)["Of spec"]) == pytest.approx([30.0, 20.0, 95.0])
+
+
 def test_a_long_table_has_pages_in_the_address(monkeypatch, stores):
     monkeypatch.setattr(listing, "PAGE_ROWS", 4)
     app = opened(monkeypatch, *stores, page="gemm")

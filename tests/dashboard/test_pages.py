@@ -30,8 +30,8 @@ def test_the_overview_has_the_best_of_each_device_in_each_format(monkeypatch, tw
     app = opened(monkeypatch, *two_stores)
     devices = app.dataframe[0].value
     best = {(line["Device"], line["Job"], line["Format"]): line for line in devices.to_dict("records")}
-    assert best["Testium T1", "gemm", "bf16"]["Of spec"] == 0.86
-    assert best["Testium T0", "gemm", "bf16"]["Of spec"] == 0.4
+    assert best["Testium T1", "gemm", "bf16"]["Of spec"] == 86.0  # shown as 86.0 %
+    assert best["Testium T0", "gemm", "bf16"]["Of spec"] == 40.0
     assert best["Testium T0", "gemm", "fp8_e4m3"]["Rate"] == "unsupported"
     assert best["Testium T0, simulated", "gemm", "bf16"]["Remarks"] == "simulated"
     (cells,) = traces(app, "cells")
@@ -66,7 +66,7 @@ def test_a_card_shows_the_true_best_of_one_load_and_names_case_regime_and_marks(
     assert [(metric.label, metric.value) for metric in app.metric] == [("tf32", "71.3 %"), ("fp16", "n/a")]
     for expected in (
         "gemm 8192x8192x8192, compute bound",
-        "cold/sustained/device, not steady, throttled: sw_power_cap 100%",
+        "cold/sustained/device, not steady, throttled: sw_power_cap 100 %",
         "best of 3 sustained, 1 passed over: contended or not resolved",
         "in a burst: 81.0 %, ",
         "under sustained load",
@@ -271,7 +271,7 @@ def test_a_link_to_a_case_shows_its_floors_marks_and_samples(monkeypatch, tmp_pa
         "gemm 4096x4096x4096 bf16 library cold/sustained/device",
         "compute bound: the median is 1.43x the compute floor",  # 0.7 of the roof
         "not converged: the interval did not become as narrow as asked",
-        "throttled: hw_slowdown 30% (the driver held the clock down)",
+        "throttled: hw_slowdown 30 % (the driver held the clock down)",
         "40 samples of 1 launch each, by graph",
     ):
         assert expected in said
@@ -325,9 +325,20 @@ def test_times_of_a_table_are_in_the_unit_that_fits_them(monkeypatch, tmp_path):
 def test_a_width_above_the_median_is_no_percentage_and_integers_are_no_flop(monkeypatch, tmp_path):
     wide = result(format="int8", p50_s=2e-6, interval_s=(1e-6, 2.4e-5), converged=False, count=5, fractions=NO_FRACTIONS)
     (line,) = table(opened(monkeypatch, store_of(tmp_path, wide), page="gemm")).to_dict("records")
-    assert line["± (%)"] is None or line["± (%)"] != line["± (%)"]
+    assert line["±"] is None or line["±"] != line["±"]
+    assert line["Marks"] == "not resolved, not converged"
     assert line["Remarks"].startswith("± not resolved: 1.000 µs to 24.00 µs from 5 samples")
     assert "TOP/s" in line
+
+
+def test_marks_stand_right_behind_the_figure_that_they_put_in_doubt(monkeypatch, tmp_path):
+    path = store_of(tmp_path, result(contended=True), result(512))
+    for page, number in (("gemm", -1), ("run", 0), ("", -1)):
+        columns = list(opened(monkeypatch, path, page=page).dataframe[number].value)
+        assert columns[columns.index("Of spec") + 1] == "Marks"
+        assert columns.index("Marks") <= 5
+    (tmp_path / "clean").mkdir()
+    assert "Marks" not in table(opened(monkeypatch, store_of(tmp_path / "clean", result()), page="gemm"))
 
 
 def test_scalings_are_filtered_and_listed_apart(monkeypatch, tmp_path):

@@ -106,3 +106,24 @@ def test_the_last_column_s_name_has_room_where_it_stands_aslant():
     assert right >= 13 * 6.6 * 0.75 - 31
     assert width_px(named) - width_px(short) == right - 16
     assert heat_figure(short).layout.margin.r == 16
+
+
+def test_long_names_of_rows_stand_over_their_cells_where_a_telephone_shows_both():
+    """The names of devices took 250 of 358 pixels, and one and a half columns of seven were seen."""
+    names = [f"Intel(R) Xeon(R) Processor ({folder}/roofbench.db)" for folder in ("roofbench", "user")]
+    cells = {(row, column): Cell("1", 0.5, result()) for row in range(2) for column in range(7)}
+    figure = heat_figure(HeatMap(names, ["gemm bf16"] * 7, cells, ("", "", "")))
+    assert figure.layout.margin.l + 5 * 62 <= 358
+    assert not figure.layout.yaxis.showticklabels
+    over = {note.text: note.y for note in figure.layout.annotations if note.text in names}
+    assert over == {names[0]: -0.5, names[1]: 0.5}
+    short = heat_figure(HeatMap(["4096", "16"], ["x"] * 7, cells, ("", "", "")))
+    assert short.layout.yaxis.showticklabels
+    assert list(short.layout.yaxis.range) == [1.5, -0.5]
+
+
+def test_of_several_results_of_a_shape_the_one_that_is_known_is_shown():
+    known, wide = result(share=0.3, contended=True), result(share=0.9, interval_s=(1e-9, 1.0))
+    for rows in ([known, wide], [wide, known]):
+        heat, _ = shape_map(rows, VALUES["of spec"])
+        assert [cell.row for cell in heat.cells.values()] == [known]

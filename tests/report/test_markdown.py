@@ -2,6 +2,7 @@ import re
 
 from markdown_it import MarkdownIt
 
+from suite.backend import Fact
 from suite.report.document import build
 from suite.report.markdown import render_markdown
 from tests.report.builders import FakeReader, failed, result, run_info, sweep
@@ -48,3 +49,24 @@ def test_the_command_and_the_configuration_are_code():
     assert fences["sh"] == "roofbench run experiment=quick 'jobs.gemm.shapes=[512x512x512, 4096]'\n"
     assert fences["yaml"].startswith("# @package _global_\n")
     assert "store" not in fences["yaml"]
+
+
+def test_a_run_that_is_still_calibrating_has_no_table_without_rows():
+    copy = result(
+        job="calibration", params={"op": "copy", "bytes": 2**32}, flops=0, flop_s=0.0, pipe=None, arithmetic_intensity=0.0
+    )
+    text = render(copy)
+    assert "No roof is known yet for what this run has measured." in text
+    assert "| Roof |" not in text
+    empty = render(infos=(run_info(finished=0, status="running"),))
+    assert "No case has finished yet." in empty
+    assert not [table for table in tables(text) + tables(empty) if table.count("\n") < 3]
+
+
+def test_libraries_that_are_not_installed_are_one_line():
+    names = ("jax", "libtpu", "nvidia-cublas")
+    facts = {"python": {"torch": Fact.measured("2.11.0"), **{name: Fact.unavailable("not installed") for name in names}}}
+    text = render(result(), facts=facts)
+    assert "| python: not installed | jax, libtpu, nvidia-cublas | unavailable |  |" in text
+    assert text.count("not installed") == 1
+    assert "| python: jax |" in render(result(), facts={"python": {"jax": Fact.unavailable("not installed")}})

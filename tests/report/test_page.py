@@ -216,6 +216,25 @@ def test_a_table_says_that_it_goes_on_only_where_it_does(browser, address):
         assert not hint.is_visible()
 
 
+def test_on_a_telephone_a_name_has_a_line_of_its_own_over_its_figures(browser, address):
+    """Names broke inside of numbers, and each row took five or six lines."""
+    with looking(browser, width=NARROW) as (page, _):
+        page.goto(address)
+        rows = page.locator("#results-0 > tbody > tr:not(.failed)")
+        name, time, spec, bound = (rows.first.locator(f":scope > :nth-child({place})").bounding_box() for place in (1, 2, 3, 4))
+        assert name["width"] > NARROW * 0.9
+        assert name["y"] + name["height"] <= time["y"] == spec["y"] == bound["y"]
+        assert bound["x"] + bound["width"] <= NARROW
+        heads = page.locator("#results-0 > thead th:nth-child(3)").bounding_box()
+        assert heads["x"] == spec["x"]
+        lines = rows.evaluate_all("rows => rows.map(row => row.getBoundingClientRect().height / 18)")
+        assert sorted(lines)[len(lines) // 2] <= 4  # name, format and regime, figures
+        which = rows.first.locator("th").evaluate("name => getComputedStyle(name, '::after').content")
+        assert which == '"fp64, cold/sustained/device"'
+        page.get_by_label("Show only rows with").fill("burst bf16")
+        assert 0 < page.locator("#results-0 > tbody > tr:visible").count() < len(lines)
+
+
 def test_long_names_break_nothing(browser, tmp_path):
     long = replace(device().info, name="N" * 200, driver="d" * 200)
     measured = sustained(1e-3, 0.1)

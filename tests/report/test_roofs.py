@@ -2,9 +2,13 @@ from dataclasses import replace
 
 import pytest
 
+from suite.hardware.cpu import NOMINAL
 from suite.hardware.figure import NOT_FOUND
-from suite.report.roofs import EmpiricalKey, roof_set
-from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, failed, result
+from suite.report.figures import roofline_figure
+from suite.report.roofs import EmpiricalKey, Judged, clocked_roofs, judged_roof_set, roof_set
+from suite.roofline import Ceilings
+from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, device, failed, result
+from tests.report.test_overlay import CLOCKED
 
 MEASURED = CALIBRATION.best_bytes_s
 
@@ -64,3 +68,26 @@ def test_notes_on_a_derived_device_do_not_speak_of_a_sheet_that_is_not_there():
     notes = roof_set([result(pipe="fp4")], derived, None, {}).notes
     assert "no fp4 peak can be derived, and there is no spec sheet" in notes
     assert not any("in the spec sheet" in note for note in notes)
+
+
+def test_results_that_two_sheets_judged_have_the_roofs_of_both_under_their_names():
+    other = replace(SPEC, memory=replace(SPEC.memory, bandwidth_bytes_s=replace(NOT_FOUND, value=50e9)))
+    rows = ([result()], [result(64), result(format="tf32")])
+    found = judged_roof_set([Judged("one", rows[0], SPEC), Judged("two", rows[1], other)], MEASURED, {})
+    assert [(roof.sheet, roof.pipes[0], roof.bandwidth_bytes_s) for roof in found.of_kind("spec")] == [
+        ("one", "bf16", BANDWIDTH),
+        ("two", "tf32", 50e9),
+        ("two", "bf16", 50e9),
+    ]
+    assert found.notes == ("judged by 2 sheets, each with roofs of its own: one, two",)
+    assert found.lines[0].label == "one: bf16 960 TFLOP/s"
+    texts = [trace.hovertext for trace in roofline_figure([*rows[0], *rows[1]], found).data if trace.meta == "roof"]
+    slopes = [text for text in texts if "memory" in text]
+    assert slopes == ["spec roof by one: memory 4.50 TB/s", "spec roof by two: memory 50.0 GB/s"]
+
+
+@pytest.mark.parametrize(("note", "kinds"), [("", ["boost"]), (NOMINAL, [])])
+def test_a_nominal_clock_draws_no_roof_at_the_maximum_clock(note, kinds):
+    clocks = replace(CLOCKED.clocks, boost_hz=replace(CLOCKED.clocks.boost_hz, note=note))
+    ceilings = Ceilings(device().info, replace(CLOCKED, derived=True, clocks=clocks))
+    assert [roof.kind for roof in clocked_roofs([result(clock_hz=None)], ceilings)] == kinds

@@ -6,10 +6,12 @@ from suite.report.words import (
     cycles,
     doubtful,
     duration,
+    half_width_percent,
     marks,
     moment,
     percent,
     rate_unit,
+    short_marks,
     si,
     tera_rates,
     timing,
@@ -26,6 +28,7 @@ from tests.report.builders import result
         (0.5, "0.500 FLOP/s"),
         (0.0, "0 FLOP/s"),
         (123.4, "123 FLOP/s"),
+        (float("inf"), "inf PFLOP/s"),
         (None, "n/a"),
     ],
 )
@@ -137,3 +140,16 @@ def test_a_column_of_rates_is_headed_by_the_unit_of_its_formats():
 )
 def test_a_column_of_times_is_in_the_unit_of_the_middle_one(times_s, unit):
     assert common_unit(times_s)[1] == unit
+
+
+def test_marks_are_short_where_there_is_little_room():
+    row = result(interval_s=(1e-9, 1.0), converged=False, contended=True, throttle="sw_power_cap 37%")
+    assert short_marks(row) == "not resolved, not converged, contended, throttled"
+    assert marks(row)[-1] == "throttled: sw_power_cap 37 %"
+    assert short_marks(result(interval_s=None, count=1)) == "one sample"
+    assert short_marks(result()) == ""
+
+
+@pytest.mark.parametrize(("half_width", "said"), [(0.002, "0.20 %"), (0.63, "63 %"), (0.999, "100 %"), (1.01, "not resolved")])
+def test_half_widths_are_percentages_like_all_others(half_width, said):
+    assert half_width_percent(half_width) == said

@@ -9,7 +9,7 @@ from suite.store import schema, sqlite
 from suite.store.writer import Store
 from tests.store import material
 
-FIRST, SECOND, THIRD = "0001", "0002", "0003"
+FIRST, SECOND, THIRD, FOURTH = "0001", "0002", "0003", "0004"
 
 
 def make(path: Path, results: int = 3, revision: str = FIRST, measured: Callable[[int], Measurement] | None = None) -> Path:

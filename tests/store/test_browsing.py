@@ -8,6 +8,7 @@ import pytest
 
 from suite.errors import StoreUnusable
 from suite.outcome import Evidence
+from suite.report.words import resolved as is_resolved
 from suite.roofline import FORMULAS_VERSION
 from suite.rows import NO_FRACTIONS, ResultRow
 from suite.store.browsing import Browser
@@ -54,7 +55,8 @@ def test_groups_count_every_result_once_and_name_the_best(browser):
             resolved = row.interval_s is not None and row.interval_s[1] - row.interval_s[0] <= 2 * row.p50_s
             key = (row.device_uid, row.job, row.format_label, row.implementation, row.cache, row.load, row.dispatch)
             trusted = row.p50_s is not None and resolved and row.contended is not True
-            expected[(*key, row.evidence, row.outcome, row.bound, trusted, row.fractions.spec is not None)].append(row)
+            known = (trusted, row.p50_s is not None and resolved, row.fractions.spec is not None)
+            expected[(*key, row.evidence, row.outcome, row.bound, *known)].append(row)
         groups = browser.groups(entry.run)
         assert len(groups) == len(expected)
         assert sum(group.results for group in groups) == sum(map(len, expected.values()))
@@ -127,9 +129,11 @@ def test_orders_put_values_in_order_and_what_has_none_last(browser, order):
         "longest": lambda row: row.p50_s,
         "shortest": lambda row: None if row.p50_s is None else -row.p50_s,
     }
-    found = [values[order](row) for row in browser.page(Scope(devices=(UID,)), 1000, order=order)]
-    known = [value for value in found if value is not None]
-    assert found == [*sorted(known, reverse=True), *[None] * (len(found) - len(known))]
+    rows = browser.page(Scope(devices=(UID,)), 1000, order=order)
+    found = [values[order](row) for row in rows]
+    known = [(is_resolved(row), value) for row, value in zip(rows, found, strict=True) if value is not None]
+    assert {first for first, _ in known} == {True, False}
+    assert found == [*(value for _, value in sorted(known, reverse=True)), *[None] * (len(found) - len(known))]
     assert len(known) < len(found)
 
 

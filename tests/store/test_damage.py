@@ -5,7 +5,9 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -21,8 +23,8 @@ from tests.store import material
 DAMAGES = {
     "an infinite time": ("update summary set p50_s = 9e999", "results", "result 1, p50_s"),
     "a word for a time": ("update summary set p50_s = 'nan'", "results", "result 1, p50_s"),
-    "a negative time": ("update summary set p50_s = -1e-9", "results", "no duration"),
-    "a time of zero": ("update summary set p50_s = 0", "results", "no duration"),
+    "a negative time": ("update summary set p50_s = -1e-9", "results", "result 1, p50_s: -1e-09 is not between"),
+    "a time of zero": ("update summary set p50_s = 0", "results", "result 1, p50_s: 0.0 is not between"),
     "an infinite rate": ("update summary set flop_s = 9e999", "roofs", "inf"),
     "a word for a tolerance": ("update result set tolerance = 'small'", "results", "result 1, tolerance"),
     "a word for a count": ("update result set flops = 'many'", "results", "many"),
@@ -48,6 +50,35 @@ DAMAGES = {
     "spans that are none": ("update sample_blob set spans = '[[0, \"now\", 1]]'", "detail", "now"),
     "a span of half a sample": ("update sample_blob set spans = '[[0.5, 0, 1]]'", "detail", "no span"),
     "a span without end": ("update sample_blob set spans = '[[0, 0, 1e999]]'", "detail", "1e999"),
+    "bytes for what bounds it": ("update summary set bound = x'ff'", "results", "result 1, bound"),
+    "bytes for a throttle": ("update summary set throttle = x'ff'", "results", "result 1, throttle"),
+    "bytes for a unit": ("update result set pipe = x'ff'", "results", "result 1, pipe"),
+    "bytes for a method": ("update result set method = x'ff'", "results", "result 1, method"),
+    "bytes for an execution": ("update result set execution = x'ff'", "results", "result 1, execution"),
+    "bytes for a reason": ("update result set reason = x'ff'", "results", "result 1, reason"),
+    "bytes for a note": ("update run set note = x'ff'", "runs", "is no text"),
+    "bytes for why a sheet fits": ("update device set match_reason = x'ff'", "devices", "is no text"),
+    "a clock that stands almost": ("update summary set clock_hz = 1e-320", "results", "result 1, clock_hz"),
+    "a clock of no device": ("update summary set clock_hz = 1e308", "results", "result 1, clock_hz"),
+    "an interval from beyond": ("update summary set interval_low_s = 1e308", "results", "result 1, interval_low_s"),
+    "an interval from above its end": ("update summary set interval_low_s = 5.0", "results", "interval_low_s 5.0 is above"),
+    "a measured interval from beyond": ("update result set interval_low_s = 1e308", "detail", "1e+308 is not between"),
+    "a measured interval from above its end": ("update result set interval_low_s = 5.0", "detail", "5.0 is above"),
+    "a share of nothing": ("update summary set fraction_spec = 1e308", "results", "result 1, fraction_spec"),
+    "a share at a clock": ("update summary set fraction_at_clock = 1e308", "results", "result 1, fraction_at_clock"),
+    "a negative energy": ("update summary set energy_j = -1.0", "results", "result 1, energy_j"),
+    "a rate of no device": ("update summary set flop_s = 1e308", "roofs", "1e+308 is not between"),
+    "a slot below all": ("update result set device_slot = -5", "results", "its device is not in slot -5 of its run"),
+    "a slot beyond all": (
+        "update result set device_slot = 1 << 62",
+        "results",
+        "its device is not in slot 4611686018427387904",
+    ),
+    "a device that moved": ("update device set slot = 3", "results", "its device is not in slot 0 of its run"),
+    "a word for an attempt": ("update result set attempt = 'first'", "results", "attempt 'first' is no count"),
+    "a slot that is none": ("update device set slot = 'first'", "devices", "slot 'first' is no count"),
+    "another chip than it says": ("update device set uid = 'other'", "devices", "info uid is not that of its column"),
+    "a word for a plan": ("update run set planned = 'all'", "runs", "planned 'all' is no count"),
     "an infinite phase": ("update result set phases_s = '{\"measure\": 1e999}'", "detail", "1e999"),
 }
 ASK: dict[str, Callable[[Reader], object]] = {
@@ -67,10 +98,19 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "store.db"
 
 
+@cache
+def whole() -> bytes:
+    """A store of one run with one result, at rest."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "store.db"
+        with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
+            run.record(material.record())
+            run.finish("complete")
+        return path.read_bytes()
+
+
 def damage(path: Path, statement: str) -> None:
-    with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
-        run.record(material.record())
-        run.finish("complete")
+    path.write_bytes(whole())
     connection = sqlite3.connect(path)
     connection.execute(statement)
     connection.commit()
@@ -102,6 +142,23 @@ def test_a_merge_leaves_no_half_target(path: Path, statement: str, question: str
 def test_a_check_lists_it(path: Path, statement: str, question: str, says: str) -> None:
     damage(path, statement)
     assert maintain.check(str(path))
+
+
+@pytest.mark.parametrize(
+    ("statement", "where"),
+    [
+        ("update result set device_slot = -5", "result 1"),
+        ("update device set run_id = 2", "result 1"),
+        ("update environment set run_id = 2", "result 1"),
+        ("update summary set interval_low_cycles = 9, interval_high_cycles = 8", "summary 1"),
+        ("update result set interval_low_s = 9, interval_high_s = 8", "result 1"),
+    ],
+)
+def test_what_contradicts_another_column_is_found(path: Path, statement: str, where: str) -> None:
+    """Each value by itself is one that its column may have."""
+    damage(path, statement)
+    found = maintain.check(str(path))
+    assert where in [problem.where for problem in found]
 
 
 def test_a_whole_store_has_no_problems(path: Path) -> None:
@@ -214,6 +271,33 @@ def test_a_check_says_where_it_is_broken_once_and_what_to_do(
     assert not any("store check` says" in line for line in lines)
     assert any(str(copy) in line for line in lines)
     assert any((".recover" if spoil is not garbled else "store prune") in line for line in lines)
+
+
+READING = {
+    "rows": ["show", "--json"],
+    "a case": ["show", "latest", "1"],
+    "a case for programs": ["show", "latest", "1", "--json"],
+    "a page": ["report", "latest", "--output", "page.html"],
+    "text": ["report", "latest", "--output", "page.md"],
+}
+
+
+@pytest.mark.parametrize("command", READING.values(), ids=READING)
+def test_a_command_that_reads_what_was_put_there_by_hand_is_one_line_and_writes_nothing(
+    path: Path, command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    names = ("bytes for what bounds it", "a clock that stands almost", "an interval from beyond", "a slot below all")
+    for statement, _, says in (DAMAGES[name] for name in names):
+        damage(path, statement)
+        assert cli.main([*command, "--store", "store.db"]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.count("\n") == 1
+        assert f"{path} is damaged: " in said.err
+        assert says in said.err
+        assert [each.name for each in path.parent.iterdir()] == ["store.db"]
+        path.unlink()
 
 
 def test_a_reader_of_a_schema_that_is_no_text_says_so_in_one_line(path: Path) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from suite import cli
 from suite.errors import RoofbenchError, StoreUnusable, StoreWriteFailed
-from suite.store import maintain
+from suite.store import maintain, sqlite
 from suite.store.files import LEAST_FREE_BYTES
+from suite.store.integrity import flaws
 from suite.store.queries import Reader
 from suite.store.writer import RunWriter, Store
 from tests.store import material
@@ -91,10 +93,53 @@ def test_a_run_on_a_disk_that_stays_full_ends_in_one_line_and_is_resumed_elsewhe
     assert maintain.check(str(tmp_path / "roomy.db")) == []
 
 
-def _fill(store: Store) -> None:
+def test_a_store_whose_log_has_no_room_to_be_taken_in_is_whole_and_said_to_need_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with small_disk(tmp_path / "small", "6m") as disk:
+        path, ballast = disk / "s.db", disk / "ballast"
+        with pytest.raises(StoreWriteFailed, match="no space left"), Store.open(str(path)) as store:
+            _fill(store, ballast)
+        kept = len(Reader.open(str(path)).results())
+        assert cli.main(["store", "check", "--store", str(path)]) == 0
+        said = capsys.readouterr()
+        assert said.out == f"{path} is whole\n"
+        assert said.err.startswith(f"roofbench: the disk of store {path} is full, and part of it is in its log {path}-wal: ")
+        assert said.err.endswith("; free some, and keep the log beside it until then\n")
+        ballast.unlink()
+        assert cli.main(["store", "check", "--store", str(path)]) == 0
+        assert capsys.readouterr().err == ""
+        assert not sqlite.unfinished(path)
+        assert len(Reader.open(str(path)).results()) == kept
+
+
+def test_pages_that_the_log_has_are_not_missed_and_those_that_it_has_not_are(tmp_path: Path) -> None:
+    """What a log that could only be taken in in part leaves: a header that counts pages which the file does not have yet."""
+    path, begun, cut = tmp_path / "s.db", tmp_path / "begun.db", tmp_path / "cut.db"
+    with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
+        size = path.stat().st_size
+        for number in range(30):
+            record(run, number)
+        content, log = bytearray(path.read_bytes()), Path(f"{path}-wal").read_bytes()
+    assert path.stat().st_size > size == len(content)
+    content[28:32] = (path.stat().st_size // 4096).to_bytes(4, "big")
+    begun.write_bytes(content)
+    cut.write_bytes(content[: len(content) // 3 // 4096 * 4096])
+    for each in (begun, cut):
+        Path(f"{each}-wal").write_bytes(log)
+    assert list(flaws(begun)) == []
+    assert f"it was cut: it has {cut.stat().st_size} of {path.stat().st_size} bytes" in [flaw.what for flaw in flaws(cut)]
+    Path(f"{begun}-wal").unlink()
+    assert f"it was cut: it has {size} of {path.stat().st_size} bytes" in [flaw.what for flaw in flaws(begun)]
+
+
+def _fill(store: Store, ballast: Path | None = None) -> None:
+    """Until the disk is full; with ``ballast``, which takes what is left of it after some results."""
     with store.start_run(material.run_start()) as run:
         for number in range(100_000):
             record(run, number)
+            if ballast and number == 7:
+                ballast.write_bytes(b"x" * (os.statvfs(ballast.parent).f_bavail * 4096 - 8192))
 
 
 def test_a_file_size_limit_ends_a_writer_in_one_line(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ json_values = st.recursive(
     max_leaves=12,
 )
 json_objects = st.dictionaries(words, json_values, max_size=4)
+intervals = st.tuples(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9)).map(sorted).map(tuple)
 checks = st.builds(Check, st.booleans(), st.none() | finite, finite, st.none() | finite, counts, counts, words)
 numbers = st.lists(st.floats(), max_size=20).map(tuple)
 channels = st.builds(Channel, words, numbers, numbers, words)
@@ -62,8 +63,8 @@ def measurements(draw: Any) -> Measurement:
         reason=draw(words),
         execution=draw(st.sampled_from(["native", "emulated"])),
         samples=draw(sample_sets if timed else st.none() | sample_sets),
-        interval_s=draw(st.none() | st.tuples(durations, durations)),
-        interval_cycles=draw(st.none() | st.tuples(durations, durations)),
+        interval_s=draw(st.none() | intervals),
+        interval_cycles=draw(st.none() | intervals),
         converged=draw(st.none() | st.booleans()),
         steady=draw(st.none() | st.booleans()),
         contended=draw(st.none() | st.booleans()),

@@ -29,6 +29,11 @@ def reason(case: Case, target: Target) -> str | None:
         )
     if task.joined:
         return "ranks that a launcher started are torch's: XLA has its devices in one process"
+    return misfit(task)
+
+
+def misfit(task: Task) -> str | None:
+    """Why XLA on a CPU has no such collective; ``None`` where it has."""
     if task.op is Op.BROADCAST:
         return "XLA has no collective broadcast on a CPU"
     if task.in_place and task.op in (Op.ALL_GATHER, Op.REDUCE_SCATTER):

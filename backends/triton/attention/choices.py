@@ -67,6 +67,8 @@ _KEYS = (
     BackwardConfig(32, 64, 8, 2),
     BackwardConfig(32, 64, 4, 2),
     BackwardConfig(16, 64, 4, 1),
+    # With a causal mask the first that sm_120 has registers for.
+    BackwardConfig(32, 32, 8, 1),
 )
 _KEYS_WIDE = (
     BackwardConfig(32, 64, 8, 2),

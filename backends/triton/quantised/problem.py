@@ -40,6 +40,6 @@ class Problem(NamedTuple):
             return (
                 f"this kernel takes {self.format} by {step} numbers along K, and k={self.k} is no multiple; pad K to {padded}"
             )
-        if self.format == "fp8_e4m3" and not device.has_fp8 and not device.is_amd:
+        if self.format in ("fp8_e4m3", "mxfp8_e4m3") and not device.has_fp8 and not device.is_amd:
             return f"Triton has no fp8_e4m3 for {device.name}"
         return None

@@ -111,8 +111,8 @@ def _judged(found: Fit, timings: Sequence[Timing]) -> Fit | Refusal:
         return Refusal(f"R^2 {found.r_squared:.2f} is below {LEAST_R_SQUARED}: the times do not follow the formula")
     if share < LEAST_TRANSFER:
         return Refusal(
-            f"transfer is {share:.0%} of the time of the largest message, under {LEAST_TRANSFER:.0%}: its bandwidth of "
-            f"{bandwidth / 1e9:.0f} GB/s would be noise; measure larger messages"
+            f"transfer is {100 * share:.0f} % of the time of the largest message, under {100 * LEAST_TRANSFER:.0f} %: its "
+            f"bandwidth of {bandwidth / 1e9:.0f} GB/s would be noise; measure larger messages"
         )
     return found
 

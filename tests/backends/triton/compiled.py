@@ -7,18 +7,18 @@ Prints one JSON object a line as it goes: a compiler that gives up may take its 
 
 import json
 import re
-import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import triton
-from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.errors import TritonError
 
+from backends.targets import amd, nvidia
+from backends.targets.absent import target_of
+from backends.targets.binary import is_amd, text_of
+from backends.targets.devices import DEVICES as EVERY_DEVICE
 from backends.triton.gemm.call import blocks_of, constants_of, options_of
 from backends.triton.gemm.config import Config, by_descriptors, default, shared_bytes
 from backends.triton.gemm.device import Device
@@ -27,24 +27,11 @@ from backends.triton.gemm.kernels import gemm_by_descriptors, gemm_by_pointers
 from backends.triton.gemm.port import emulation, reason
 from backends.triton.gemm.problem import Problem
 
-# Units and shared memory of A100, L40S, H200, B200, RTX PRO 6000, MI210, MI300X and MI355X.
-DEVICES = {
-    device.name: device
-    for device in (
-        Device("80", 108, 166_912),
-        Device("89", 142, 101_376),
-        Device("90", 132, 232_448),
-        Device("100", 148, 232_448),
-        Device("120", 188, 101_376),
-        Device("gfx90a", 104, 65_536),
-        Device("gfx942", 304, 65_536),
-        Device("gfx950", 256, 163_840),
-    )
-}
+# Those that configurations are made for; of sm_86 and sm_89, which take the same, the newer.
+DEVICES = {name: device for name, device in EVERY_DEVICE.items() if device.unknown is None and name != "sm_86"}
 FORMATS = ("bf16", "fp16", "tf32", "int8", "fp8_e4m3")
 LAYOUTS = ("nt", "nn", "tn", "tt")
 SIDE, ODD_SIDE = 8192, 8191  # whole blocks in rows of 16 bytes, and neither
-CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 
 
 class Spec(NamedTuple):
@@ -89,45 +76,15 @@ def compiled(problem: Problem, config: Config, device: Device) -> Any:
     return triton.compile(source(problem, config, device), target=target_of(device), options=options_of(config))
 
 
-def target_of(device: Device) -> GPUTarget:
-    return GPUTarget("hip", device.architecture, 64) if device.is_amd else GPUTarget("cuda", int(device.architecture), 32)
-
-
 def complaints(kernel: Any) -> list[str]:
-    """What NVIDIA's assembler says of a kernel whose products wait for each other (C7510 and the like); none of AMD's."""
-    if "ptx" not in kernel.asm:
-        return []
-    found = re.search(r"\.target (sm_\w+)", kernel.asm["ptx"])
-    assert found is not None
-    assembler = CUOBJDUMP.with_name("ptxas-blackwell" if found[1].startswith(("sm_10", "sm_12")) else "ptxas")
-    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(kernel.asm["ptx"])
-        file.flush()
-        command = [str(assembler), "-v", f"-arch={found[1]}", file.name, "-o", "/dev/null"]
-        said = subprocess.run(command, capture_output=True, text=True, check=True)
-    return waits_in(said.stdout + said.stderr)
-
-
-def waits_in(said: str) -> list[str]:
-    """Lines of the assembler's that tell of products that wait."""
-    return [line for line in said.splitlines() if re.search(r"C75\d\d|serializ", line)]
+    """What NVIDIA's assembler says of a kernel whose products wait for each other; none of AMD's."""
+    return nvidia.complaints(kernel.asm["ptx"]) if "ptx" in kernel.asm else []
 
 
 def registers(kernel: Any) -> dict[str, int]:
-    """Registers of a thread, and bytes that it spills (what the frame takes on NVIDIA, words of four bytes on AMD)."""
-    if "cubin" in kernel.asm:
-        with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-            file.write(kernel.asm["cubin"])
-            file.flush()
-            said = subprocess.run([CUOBJDUMP, "-res-usage", file.name], capture_output=True, text=True, check=True).stdout
-        found = re.search(r"REG:(\d+) STACK:(\d+)", said)
-        assert found is not None, said
-        return {"registers": int(found[1]), "spilled_bytes": int(found[2])}
-    vector, accumulation, spilled = (
-        int(re.findall(rf"\.{name}:\s+(\d+)", kernel.asm["amdgcn"])[0])
-        for name in ("vgpr_count", "agpr_count", "vgpr_spill_count")
-    )
-    return {"registers": vector + accumulation, "spilled_bytes": 4 * spilled}
+    """Registers of a thread, and bytes that it spills."""
+    found = amd.facts(kernel) if is_amd(kernel) else nvidia.facts(kernel)
+    return {name: found[name] for name in ("registers", "spilled_bytes")}
 
 
 def outcome(spec: Spec) -> dict[str, Any]:
@@ -143,7 +100,7 @@ def outcome(spec: Spec) -> dict[str, Any]:
     except (TritonError, RuntimeError) as error:
         return {"failed": str(error).strip().splitlines()[-1][:200]}
     seconds = time.monotonic() - began_s
-    text = kernel.asm["ptx" if "ptx" in kernel.asm else "amdgcn"]
+    text = text_of(kernel)
     instructions = matrix_instructions(text)
     return {
         "config": config.label,

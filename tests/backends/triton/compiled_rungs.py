@@ -17,6 +17,7 @@ from triton.compiler import ASTSource
 from triton.errors import TritonError
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from backends.targets.absent import target_of
 from backends.torch.data import Operand
 from backends.torch.gemm.operands import allocate, quantised_formats
 from backends.triton.gemm.call import Call
@@ -28,7 +29,7 @@ from backends.triton.quantised.port import reason
 from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.product import Product, product_of
 from backends.triton.quantised.weights import WeightOnly
-from tests.backends.triton.compiled import DEVICES, complaints, registers, target_of
+from tests.backends.triton.compiled import DEVICES, complaints, registers
 from tests.backends.triton.rungs import BLOCKS, HOPPER_TARGET, MX4, MX8, NEEDS_FULL, W4, W4_ZERO, W8
 
 META = torch.device("meta")

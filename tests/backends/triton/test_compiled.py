@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.backends.triton.compiled import DEVICES, Spec, waits_in
+from backends.targets.nvidia import waits_in
+from tests.backends.triton.compiled import DEVICES, Spec
 from tests.backends.triton.matrix import compile_apart, is_sound
 
 EXPECTED = {

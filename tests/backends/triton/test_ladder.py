@@ -33,10 +33,11 @@ def test_other_scales_go_to_the_kernels_of_plain_numbers() -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES.values(), ids=lambda device: device.name)
-def test_weights_and_mxfp8_are_taken_everywhere(device: Device) -> None:
+def test_weights_are_taken_everywhere_and_fp8_where_triton_has_it(device: Device) -> None:
+    """mxfp8 is converted by a pass that reads it, which Triton does not compile for sm_80 either."""
     for rung in QUANTISED:
         said = reason(rung, device=device)
-        if rung is BLOCKS and device.name == "sm_80":
+        if rung in (BLOCKS, MX8) and device.name == "sm_80":
             assert said == "Triton has no fp8_e4m3 for sm_80"
         else:
             assert said is None

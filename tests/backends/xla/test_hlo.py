@@ -78,6 +78,28 @@ def test_bytes_of_an_array(array: Array, size: int) -> None:
     assert array.size_bytes == size
 
 
+# Of what libtpu 0.0.42 made of a bf16 product for a v5e.
+V5E = """
+HloModule jit_dot_general, is_scheduled=true
+
+%fused_computation (param_0: bf16[1024,1024], param_1: bf16[1024,1024]) -> bf16[1024,1024] {
+  %param_0 = bf16[1024,1024]{1,0:T(8,128)(2,1)S(1)} parameter(0)
+  %param_1 = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(1)
+  ROOT %convolution.1 = bf16[1024,1024]{1,0:T(8,128)(2,1)} convolution(%param_0, %param_1), dim_labels=bf_oi->bf
+}
+
+ENTRY %main.1 (lhs.1: bf16[1024,1024], rhs.1: bf16[1024,1024]) -> bf16[1024,1024] {
+  %lhs.1 = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(0)
+  %rhs.1 = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(1)
+  ROOT %fusion = bf16[1024,1024]{1,0:T(8,128)(2,1)} fusion(%lhs.1, %rhs.1), kind=kOutput, calls=%fused_computation
+}
+"""
+
+
+def test_a_tpus_convolution_is_a_product_with_its_types() -> None:
+    assert product_types(parse(V5E)) == {"bf16"}
+
+
 def test_text_without_an_entry_is_refused() -> None:
     with pytest.raises(ValueError, match="no entry computation"):
         parse("%f (a: f32[]) -> f32[] {\n}\n")

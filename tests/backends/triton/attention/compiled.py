@@ -9,15 +9,14 @@ take its process with it.
 
 import json
 import sys
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import torch
-from triton.backends.compiler import GPUTarget
 from triton.errors import TritonError
-from triton.runtime import driver
 
-from backends.triton.attention.call import Gradients, Operands, backward_calls, forward_call, hopper_call
+from backends.targets.absent import compiled
+from backends.targets.attention import backward, operands
+from backends.targets.binary import text_of
+from backends.triton.attention.call import forward_call, hopper_call
 from backends.triton.attention.config import BackwardConfig, Config, HopperConfig
 from backends.triton.attention.problem import FULL, Mask, Problem, causal
 from backends.triton.gemm.call import Call
@@ -26,7 +25,6 @@ from backends.triton.gemm.instructions import matrix_instructions
 from tests.backends.triton.compiled import DEVICES, registers
 
 LENGTH = 4096
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp8_e4m3": torch.float8_e4m3fn}
 RAGGED = LENGTH - 40
 MASKS = {
     "full": FULL,
@@ -63,42 +61,25 @@ class Spec(NamedTuple):
 def call_of(spec: Spec) -> Call:
     """As a launch would have it, on tensors without memory."""
     device, kernel, problem = spec
-    dtype = DTYPES[problem.format]
-
-    def empty(heads: int, *sizes: int, kind: torch.dtype = dtype) -> torch.Tensor:
-        return torch.empty(problem.batch, heads, *sizes, dtype=kind, device="meta")
-
-    q = empty(problem.q_heads, problem.q_len, problem.qk_dim)
-    k = empty(problem.kv_heads, problem.kv_len, problem.qk_dim)
-    v = empty(problem.kv_heads, *sorted((problem.kv_len, problem.v_dim), reverse=not problem.v_transposed))
-    wide = torch.bfloat16 if problem.format == "fp8_e4m3" else dtype
-    o = empty(problem.q_heads, problem.q_len, problem.v_dim, kind=wide)
-    rows = empty(problem.q_heads, problem.q_len, kind=torch.float32)
-    operands = Operands(q, k, v, o, rows, rows, rows, rows)
     vendor = "amd" if device.is_amd else "nvidia"
     if kernel == "hopper":
         own_output = problem.qk_dim <= 128
-        return hopper_call(problem, HopperConfig(block=128 if own_output else 64, own_output=own_output), device, operands)
+        config = HopperConfig(block=128 if own_output else 64, own_output=own_output)
+        return hopper_call(problem, config, device, operands(problem))
     if kernel == "forward":
-        return forward_call(problem, (FORWARD if problem.qk_dim <= 128 else WIDE)[vendor], device, operands)
-    given = Gradients(o, q, k, v, rows)
-    calls = backward_calls(problem, OF_KEYS[vendor], OF_QUERIES[vendor], device, operands, given)
+        narrow = FORWARD if problem.qk_dim <= 128 else WIDE
+        return forward_call(problem, narrow[vendor], device, operands(problem))
+    calls = backward(problem, (OF_KEYS[vendor], OF_QUERIES[vendor]), device)
     return calls[("preparation", "keys", "queries").index(kernel)]
 
 
 def outcome(spec: Spec) -> dict[str, Any]:
     """What the kernel of a spec became, or why there is none."""
-    device = spec.device
-    target = GPUTarget("hip", device.architecture, 64) if device.is_amd else GPUTarget("cuda", int(device.architecture), 32)
-    absent = {"get_current_device": lambda: 0, "get_current_stream": lambda _: 0, "get_current_target": lambda: target}
-    driver.set_active(SimpleNamespace(**absent))
-    call = call_of(spec)
-    call.kernel.device_caches.clear()
     try:
-        kernel = call.kernel.warmup(*call.arguments, grid=call.grid, **call.constants, **call.options)
+        kernel = compiled(call_of(spec), spec.device)
     except (TritonError, RuntimeError) as error:
         return {"failed": str(error).strip().splitlines()[-1][:200]}
-    text = kernel.asm["ptx" if "ptx" in kernel.asm else "amdgcn"]
+    text = text_of(kernel)
     return {
         **registers(kernel),
         "shared_bytes": kernel.metadata.shared,

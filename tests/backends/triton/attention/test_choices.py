@@ -33,6 +33,7 @@ SPECS = (
     "sm_90/queries/ragged-window/bf16/256/1",
     "sm_100/forward/causal/bf16/128",
     "sm_100/keys/causal/bf16/256",
+    "sm_120/keys/causal/bf16/128",
     "gfx942/forward/causal/bf16/128",
     "gfx942/keys/causal/bf16/256",
     "gfx942/queries/causal/bf16/256",

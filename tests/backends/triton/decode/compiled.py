@@ -8,26 +8,19 @@ compiler that gives up may take its process with it.
 
 import json
 import sys
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import torch
-from triton.backends.compiler import GPUTarget
 from triton.errors import TritonError
-from triton.runtime import driver
 
-from backends.triton.decode.call import Operands, Workspace, decode_call, workspace_shapes
-from backends.triton.decode.config import Config, candidates, shared_bytes
-from backends.triton.decode.plan import planned
+from backends.targets.absent import compiled
+from backends.targets.binary import text_of
+from backends.targets.decode import call_of
+from backends.triton.decode.config import candidates, shared_bytes
 from backends.triton.decode.problem import Problem, reason
-from backends.triton.gemm.call import Call
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.instructions import matrix_instructions
 from tests.backends.triton.compiled import DEVICES, registers
-from tests.backends.triton.decode.reference import DTYPES
 
-LENGTHS = (4096, 4000)
-PAGES = 600
 HEADS: dict[str, dict[str, Any]] = {
     "8b": {"q_heads": 32, "kv_heads": 8, "width": 128},
     "8b-4-tokens": {"q_heads": 32, "kv_heads": 8, "width": 128, "q_len": 4},
@@ -54,43 +47,18 @@ class Spec(NamedTuple):
         return cls(DEVICES[device], problem, int(number[0]) if number else 0)
 
 
-def call_of(spec: Spec, config: Config) -> Call:
-    """As a launch would have it, on tensors without memory."""
-    device, p, _ = spec
-
-    def empty(*sizes: int, kind: torch.dtype = torch.float32) -> torch.Tensor:
-        return torch.empty(*sizes, dtype=kind, device="meta")
-
-    q_kind = torch.bfloat16 if p.has_eight_bits else DTYPES[p.format]
-    q = empty(len(LENGTHS), p.q_len, p.q_heads, p.width + p.tail, kind=q_kind)
-    cache = empty(PAGES, p.kv_heads, p.page_size, p.width + p.tail, kind=DTYPES[p.format])
-    scale = empty(PAGES, p.kv_heads, p.page_size) if p.scales == "token" else empty(1)
-    table = empty(len(LENGTHS), -(-max(LENGTHS) // p.page_size), kind=torch.int32)
-    operands = Operands(q, cache, cache, q[..., : p.width], empty(len(LENGTHS), p.q_len, p.q_heads), table, scale, scale)
-    plan = planned(LENGTHS, config.block, p.kv_heads, device.units * config.resident)
-    items, parts, parts_lse, arrived = workspace_shapes(p, plan, len(LENGTHS))
-    ints = [empty(*shape, kind=torch.int32) for shape in (items, arrived)]
-    workspace = Workspace(ints[0], empty(*parts), empty(*parts_lse), ints[1])
-    return decode_call(p, config, device, plan, operands, workspace)
-
-
 def outcome(spec: Spec) -> dict[str, Any]:
     """What the kernel of a spec became, or why there is none."""
     device, problem, number = spec
     refused = reason(problem, device)
     if refused:
         return {"refused": refused}
-    target = GPUTarget("hip", device.architecture, 64) if device.is_amd else GPUTarget("cuda", int(device.architecture), 32)
-    absent = {"get_current_device": lambda: 0, "get_current_stream": lambda _: 0, "get_current_target": lambda: target}
-    driver.set_active(SimpleNamespace(**absent))
     config = candidates(problem, device)[number]
-    call = call_of(spec, config)
-    call.kernel.device_caches.clear()
     try:
-        kernel = call.kernel.warmup(*call.arguments, grid=call.grid, **call.constants, **call.options)
+        kernel = compiled(call_of(device, problem, config), device)
     except (TritonError, RuntimeError) as error:
         return {"failed": str(error).strip().splitlines()[-1][:200]}
-    text = kernel.asm["ptx" if "ptx" in kernel.asm else "amdgcn"]
+    text = text_of(kernel)
     return {
         "config": config.label,
         "kernel": config.kernel,

@@ -11,26 +11,23 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import torch
-import triton
 from triton.errors import TritonError
-from triton.runtime import driver
 
-from backends.triton.gemm.call import Call
+from backends.targets.absent import compiled
+from backends.targets.binary import text_of
+from backends.targets.grouped import launched
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.instructions import matrix_instructions
 from backends.triton.gemm.port import emulation
 from backends.triton.gemm.port import reason as plain_reason
 from backends.triton.grouped import hopper_call
-from backends.triton.grouped.call import Matrices, calls, room_of_list
+from backends.triton.grouped.call import calls
 from backends.triton.grouped.config import candidates, shared_bytes
 from backends.triton.grouped.problem import BLOCK, NONE, ROW, Problem
 from suite.jobs.grouped_gemm import Sizes
-from tests.backends.triton.compiled import DEVICES, complaints, registers, target_of
-from tests.backends.triton.compiled_rungs import source
+from tests.backends.triton.compiled import DEVICES, complaints, registers
 
 # A prefill of DeepSeek's experts, a decoding step of few tokens over many of them, and rows that no descriptor steps over.
 SIZES = {
@@ -38,7 +35,6 @@ SIZES = {
     "step": Sizes(256, 1024, 4096, 7168, "balanced", top_k=8),
     "odd": Sizes(4, 32768, 6145, 7167),
 }
-DTYPES = {"bf16": torch.bfloat16, "fp8_e4m3": torch.float8_e4m3fn}
 
 
 class Spec(NamedTuple):
@@ -64,37 +60,9 @@ class Spec(NamedTuple):
         return hopper_call.shared_bytes(config) if self.gluon else shared_bytes(config, self.problem, self.device)
 
 
-def calls_of(spec: Spec, config: Any) -> list[Call]:
+def calls_of(spec: Spec, config: Any) -> Any:
     """What a launch calls, on tensors without memory."""
-    problem = spec.problem
-
-    def empty(*sizes: int, kind: torch.dtype = torch.float32) -> torch.Tensor:
-        return torch.empty(*sizes, dtype=kind, device="meta")
-
-    kind, b_rows = DTYPES[problem.format], problem.groups * problem.n
-    a, b = (empty(rows, problem.k, kind=kind) for rows in (problem.height, b_rows))
-    scales: tuple[Any, Any] = (None, None)
-    if problem.scales == ROW:
-        scales = empty(problem.height, 1), empty(b_rows, 1)
-    elif problem.scales == BLOCK:
-        scales = empty(problem.k // 128, problem.height), empty(b_rows // 128, problem.k // 128)
-    ends, tile_list = (empty(count, kind=torch.int32) for count in (problem.groups, room_of_list(problem, config.block_m)))
-    matrices = Matrices(a, b, empty(problem.height, problem.n, kind=torch.bfloat16), ends, *scales)
-    made = hopper_call.calls if spec.gluon else calls
-    return made(problem, config, spec.device, matrices, tile_list)
-
-
-def compiled(call: Call, device: Device) -> Any:
-    """As a launch would have it; Gluon's by its own launch path, on a device that is not there."""
-    if not call.kernel.is_gluon():
-        return triton.compile(source(call), target=target_of(device), options=dict(call.options))
-    absent = {
-        "get_current_device": lambda: 0,
-        "get_current_stream": lambda _: 0,
-        "get_current_target": lambda: target_of(device),
-    }
-    driver.set_active(SimpleNamespace(**absent))
-    return call.kernel.warmup(*call.arguments, grid=call.grid, **call.constants, **call.options)
+    return launched(spec.device, spec.problem, config, hopper_call.calls if spec.gluon else calls)
 
 
 def outcome(spec: Spec) -> dict[str, Any]:
@@ -108,7 +76,7 @@ def outcome(spec: Spec) -> dict[str, Any]:
         schedule, product = (compiled(call, spec.device) for call in calls_of(spec, config))
     except (TritonError, RuntimeError) as error:
         return {"config": config.label, "failed": str(error).strip().splitlines()[-1][:200]}
-    text = product.asm["ptx" if "ptx" in product.asm else "amdgcn"]
+    text = text_of(product)
     instructions = matrix_instructions(text)
     return {
         "config": config.label,

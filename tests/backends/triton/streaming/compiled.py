@@ -9,40 +9,29 @@ has such.  Prints one JSON object a line as it goes.
 import json
 import re
 import sys
-from types import SimpleNamespace
 from typing import Any
 
-import torch
 from triton.errors import TritonError
-from triton.runtime import driver
 
+from backends.targets.absent import compiled
+from backends.targets.binary import text_of
+from backends.targets.streaming import call_of
 from backends.triton.gemm.instructions import matrix_instructions
-from backends.triton.streaming.call import has_dependent_launches, streamed_call
 from backends.triton.streaming.config import candidates, shared_bytes
-from tests.backends.triton.compiled import DEVICES, registers, target_of
-from tests.backends.triton.streaming.llama import operands, problem, workspace
-
-
-def without_memory(*sizes: int, kind: torch.dtype) -> torch.Tensor:
-    return torch.empty(sizes, dtype=kind, device="meta")
+from tests.backends.triton.compiled import DEVICES, registers
+from tests.backends.triton.streaming.llama import problem
 
 
 def outcome(text: str) -> dict[str, Any]:
     """What the kernel of a spec became, or why there is none."""
     name, format_name, kind, rows, *number = text.split("/")
     device, p = DEVICES[name], problem(kind, int(rows), format_name)
-    target = target_of(device)
-    absent = {"get_current_device": lambda: 0, "get_current_stream": lambda _: 0, "get_current_target": lambda: target}
-    driver.set_active(SimpleNamespace(**absent))
     config = candidates(p, device)[int(number[0]) if number else 0]
-    held = workspace(p, config, device, without_memory)
-    call = streamed_call(p, config, device, operands(p, without_memory), held, dependent=has_dependent_launches(device))
-    call.kernel.device_caches.clear()
     try:
-        kernel = call.kernel.warmup(*call.arguments, grid=call.grid, **call.constants, **call.options)
+        kernel = compiled(call_of(device, p, config), device)
     except (TritonError, RuntimeError) as error:
         return {"failed": str(error).strip().splitlines()[-1][:200]}
-    code = kernel.asm["ptx" if "ptx" in kernel.asm else "amdgcn"]
+    code = text_of(kernel)
     return {
         "config": config.label,
         "kernel": config.kernel,
