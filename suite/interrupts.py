@@ -10,6 +10,8 @@ from typing import Any
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 EXIT_INTERRUPTED = 130  # what a shell reports for a process that SIGINT ended
 
+_told: list[str] = []  # the signals that were acted on, by name
+
 
 @contextmanager
 def on_interrupt(act: Callable[[str], None]) -> Iterator[None]:
@@ -32,6 +34,7 @@ def on_interrupt(act: Callable[[str], None]) -> Iterator[None]:
             return
         # The handlers stay: of two signals that came together Python would lose the second, with an error of its own.
         acted = True
+        _told.append(signal.Signals(number).name)
         act(signal.Signals(number).name)
 
     for number in taken:
@@ -50,6 +53,11 @@ def _end(number: int, handler: Any, frame: FrameType | None) -> None:
         return
     signal.signal(number, handler)
     signal.raise_signal(number)
+
+
+def was_told_to_end() -> bool:
+    """Whether a signal has ended what this process did, so that whatever fails after it is no other end."""
+    return bool(_told)
 
 
 def leave(name: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from suite.backend import DeviceInfo
 from suite.errors import DeviceBusy, UsageError
+from suite.label import write_label
 
 DIRECTORY_VARIABLE = "ROOFBENCH_LOCK_DIR"
 SHARED = (Path("/run/lock"), Path("/tmp"))  # writable by everyone, with the sticky bit, where they exist
@@ -21,6 +22,8 @@ SHARED = (Path("/run/lock"), Path("/tmp"))  # writable by everyone, with the sti
 ORPHANS_S = 10.0
 PAUSE_S = 0.05
 TELL_EVERY_S = 30.0  # while waiting
+MOST_PID = 2**22  # that Linux gives
+LONGEST_NAME = 80  # characters of a run or user, of which more is made up
 
 
 class Wait(NamedTuple):
@@ -36,7 +39,7 @@ NO_WAIT = Wait()
 class Holder(NamedTuple):
     """Who wrote a lock file last: the process and user of a run, and when its command began, ISO 8601 in UTC.
 
-    ``None`` and empty for what the file does not say: it is being written, or is an older version's.
+    ``None`` and empty for what the file does not say: it is being written, is an older version's, or had no room for it.
     """
 
     pid: int | None = None
@@ -46,11 +49,14 @@ class Holder(NamedTuple):
 
     @classmethod
     def read(cls, descriptor: int) -> Self:
+        """What the file says; nobody where anything in it cannot be, as everyone may write there."""
         try:
             content: Any = json.loads(os.pread(descriptor, 4096, 0))
             known = {name: _plain(content[name]) for name in ("run", "user", "since") if name in content}
-            return cls(int(content["pid"]), **known)
-        except (ValueError, KeyError, TypeError):
+            if since := known.get("since"):
+                datetime.fromisoformat(since)
+            return cls(_process(content["pid"]), **known)
+        except (ValueError, KeyError, TypeError, RecursionError):
             return cls()
 
     @property
@@ -68,16 +74,20 @@ class Holder(NamedTuple):
     @property
     def words(self) -> str:
         """``run 20261130-051200-x, process 123 of user ada, since 2026-11-30 05:12 UTC``."""
+        if self.pid is None:
+            return "a run that its lock file does not name"
         of = f" of user {self.user}" if self.user else ""
         since = f", since {self.since[:16].replace('T', ' ')} UTC" if self.since else ""
         return f"run {self.run}, process {self.pid}{of}{since}"
 
     @property
     def advice(self) -> str:
-        """What can be done about it: nobody is told to stop what may be another's."""
+        """What else can be done about it: nobody is told to stop what may be another's."""
+        if self.pid is None:
+            return ""
         if self.user and self.user != _user():
-            return f"it is {self.user}'s"
-        return f"if it is yours, 'kill {self.pid}' stops it"
+            return f"; it is {self.user}'s"
+        return f"; if it is yours, 'kill {self.pid}' stops it"
 
 
 def lock_directory() -> Path:
@@ -130,8 +140,7 @@ class Locks:
         """Say in each lock file who holds it, for whoever is refused."""
         holder = {"pid": os.getpid(), "run": run, "user": _user(), "since": self._since}
         for descriptor in self.descriptors.values():
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+            write_label(descriptor, json.dumps(holder))
 
 
 @contextmanager
@@ -161,6 +170,9 @@ def _lock(device: DeviceInfo, wait: Wait, until: float) -> int:
         raise UsageError(f"lock file {path} cannot be opened ({error.strerror}); set {DIRECTORY_VARIABLE}") from None
     try:
         _acquire(descriptor, device, wait, until)
+    except OSError as error:
+        os.close(descriptor)
+        raise UsageError(f"lock file {path} cannot be locked ({error.strerror}); set {DIRECTORY_VARIABLE}") from error
     except BaseException:
         os.close(descriptor)
         raise
@@ -186,7 +198,7 @@ def _acquire(descriptor: int, device: DeviceInfo, wait: Wait, until: float) -> N
 
 
 def _busy(device: DeviceInfo, holder: Holder, wait: Wait) -> str:
-    if not holder.is_alive:
+    if holder.pid is not None and not holder.is_alive:
         return (
             f"{_named(device)} is held by workers of run {holder.run}, whose process {holder.pid} has ended; "
             "end them, or choose another with device="
@@ -194,7 +206,7 @@ def _busy(device: DeviceInfo, holder: Holder, wait: Wait) -> str:
     waited = f" after {wait.limit_s:g} s" if wait.limit_s else ""
     return (
         f"{_named(device)} is{' still' * bool(waited)} held{waited} by {holder.words}; wait for it with wait_s=SECONDS, "
-        f"or choose another with device=; {holder.advice}"
+        f"or choose another with device={holder.advice}"
     )
 
 
@@ -203,8 +215,17 @@ def _named(device: DeviceInfo) -> str:
 
 
 def _plain(text: object) -> str:
-    """What anyone may have written, fit for a terminal."""
-    return "".join(character for character in str(text)[:80] if character.isprintable())
+    """What anyone may have written, fit for a terminal; ``ValueError`` for what is no name."""
+    if not isinstance(text, str) or len(text) > LONGEST_NAME:
+        raise ValueError(f"{type(text).__name__} is no name")
+    return "".join(character for character in text if character.isprintable())
+
+
+def _process(number: object) -> int:
+    """A process id; ``ValueError`` for what no process can have, which ``os.kill`` would take for a group of them."""
+    if type(number) is not int or not 0 < number <= MOST_PID:
+        raise ValueError("no process has such an id")
+    return number
 
 
 def _user() -> str:

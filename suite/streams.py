@@ -3,10 +3,45 @@
 import io
 import os
 import sys
+from collections.abc import Iterable
+from typing import Any, TextIO, cast
+
+
+class Heedless:
+    """A stream beside the output: what it cannot take (a full disk, a terminal that was closed) is nobody's failure."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        try:
+            return self._stream.write(text)
+        except OSError:
+            _drop(self._stream)
+            return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write what can be written."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Write what is held and can be written."""
+        try:
+            self._stream.flush()
+        except OSError:
+            _drop(self._stream)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def prepare() -> None:
-    """Have both streams take any text: what is closed goes nowhere, what an encoding does not have becomes ``?``."""
+    """Have both streams take any text: what is closed goes nowhere, what an encoding does not have becomes ``?``.
+
+    What standard error cannot take goes nowhere too.
+    """
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         _occupy()
     if sys.stdout is None:
@@ -15,6 +50,8 @@ def prepare() -> None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
+    if not isinstance(sys.stderr, Heedless):
+        sys.stderr = cast(TextIO, Heedless(sys.stderr))
 
 
 def _occupy() -> None:
@@ -37,4 +74,10 @@ def takes_nothing() -> bool:
 
 def drop_output() -> None:
     """What Python would still write at exit goes nowhere instead of raising again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop(sys.stdout)
+
+
+def _drop(stream: TextIO) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)

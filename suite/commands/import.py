@@ -2,6 +2,8 @@
 """``roofbench import``: what other tools measured, stored beside what roofbench did."""
 
 import argparse
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING
 from suite.commands.options import add_store, store_option
 from suite.commands.output import say
 from suite.errors import UsageError
+from suite.paths import shown, without_waiting
 
 if TYPE_CHECKING:
     from suite.importers.rows import CollectiveLog
@@ -48,24 +51,33 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _content(path: Path) -> bytes:
+    """What the file holds, a pipe's up to its end; ``UsageError`` for nothing, too much, or a store."""
+    try:
+        with open(path, "rb", opener=without_waiting) as file:  # Path.open takes no opener
+            content = file.read(LARGEST_BYTES + 1)  # a pipe or a device has no size that would tell
+            is_pipe = stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)
+    except OSError as error:
+        raise UsageError(f"{shown(path)} cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST_BYTES:
+        raise UsageError(f"{shown(path)} has more than {LARGEST_BYTES} bytes, and no such log does; give the log alone")
+    if not content.strip():
+        nothing = "is a pipe that nobody has written into" if is_pipe else "is empty"
+        raise UsageError(f"{shown(path)} {nothing}; give {TAKEN}")
+    if content.startswith(STORE_BEGINS):
+        raise UsageError(
+            f"{shown(path)} is an SQLite database and no log: `roofbench store merge` brings stores together; "
+            f"import takes {TAKEN}"
+        )
+    return content
+
+
 def _read(path: Path) -> "tuple[Source, list[CollectiveLog]]":
     from suite.importers.read import read_collectives
     from suite.store.importing import Source
 
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_BYTES + 1)  # a pipe or a device has no size that would tell
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST_BYTES:
-        raise UsageError(f"{path} has more than {LARGEST_BYTES} bytes, and no such log does; give the log alone")
-    if not content.strip():
-        raise UsageError(f"{path} is empty; give {TAKEN}")
-    if content.startswith(STORE_BEGINS):
-        raise UsageError(
-            f"{path} is an SQLite database and no log: `roofbench store merge` brings stores together; import takes {TAKEN}"
-        )
-    logs = list(read_collectives(content.decode("utf-8", errors="replace"), str(path)))
+    content = _content(path)
+    logs = list(read_collectives(content.decode("utf-8", errors="replace"), shown(path)))
     return Source.of(path.name, content), _with_rows(path, logs)
 
 
@@ -80,8 +92,8 @@ def _with_rows(path: Path, logs: "list[CollectiveLog]") -> "list[CollectiveLog]"
         if log in kept:
             continue
         if not kept:
-            raise UsageError(f"{path} holds no result of {log.tool} ({log.status}): {told}")
-        say(f"{path.name}: a run without a result ({log.status}): {told}")
+            raise UsageError(f"{shown(path)} holds no result of {log.tool} ({log.status}): {told}")
+        say(f"{shown(Path(path.name))}: a run without a result ({log.status}): {told}")
     return kept
 
 
@@ -90,17 +102,18 @@ def _stored(store: "Store", source: "Source", logs: "list[CollectiveLog]") -> It
     from suite.store.importing import imported_before, store_log, warnings_of
     from suite.store.queries import Reader
 
+    named = shown(Path(source.name))
     with Reader.open(str(store.path)) as reader:
         before = imported_before(reader.runs(), source)
     if before:
-        yield f"{source.name}: imported before, as run {', '.join(before)}"
+        yield f"{named}: imported before, as run {', '.join(before)}"
         return
     for index, log in enumerate(logs):
         name = store_log(store, log, source, ["roofbench", *sys.argv[1:]], index)
         for warning in warnings_of(log):
-            say(f"{source.name}: {warning}")
+            say(f"{named}: {warning}")
         rows = counted(len(log.rows), "row")
         of = f" of {log.op}" if log.op else ""
         ranks = f" over {counted(log.ranks, 'rank')}" if log.ranks else ""
-        yield f"{source.name}: {rows}{of}{ranks}, {log.status}, as run {name}"
+        yield f"{named}: {rows}{of}{ranks}, {log.status}, as run {name}"
     yield f"  roofbench show {name}{store_option(store.path)}"

@@ -49,10 +49,10 @@ class Known(NamedTuple):
 
 def store_file(url: str) -> Path | None:
     """The file at ``url`` if there is one with anything in it: what tells without a database whether there is a store."""
-    path = Path(url.removeprefix(SQLITE)).expanduser()
     try:
+        path = Path(url.removeprefix(SQLITE)).expanduser()
         return path if path.stat().st_size else None
-    except OSError:
+    except (OSError, RuntimeError):  # there is none, or no such user whose home it would be in
         return None
 
 

@@ -1,13 +1,12 @@
 """``roofbench show``: the results of a run, or everything about one of its cases."""
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from suite.commands.options import add_json, add_store, store_option, store_override
-from suite.commands.output import json_array
+from suite.commands.output import json_array, json_text
 from suite.report.glossary import glossary_lines
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def _case(reader: "Reader", detail: "ResultDetail", as_json: bool) -> Iterable[s
     row = detail.row
     ground = Ground.of(panel(reader, device_of(reader.devices(row.run), row), [row]), row)
     if as_json:
-        return [json.dumps(detail_json(detail, ground), indent=2)]
+        return [json_text(detail_json(detail, ground))]
     return detail_lines(detail, ground, screen_of(sys.stdout))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import threading
@@ -23,6 +24,8 @@ from suite.launcher.seat import Seat
 from suite.planned import DeviceSlot, PlannedCase
 from suite.protocol import Ready
 from suite.settings import BackendSettings, MeasureSettings
+
+REAPER_S = reaper.PATIENCE_S + 5.0  # on top of its patience what a loaded machine takes to start it and to look
 
 
 class Launcher:
@@ -177,6 +180,7 @@ class _Reaper:
     """The process that kills what workers left behind once this process is gone; see ``reaper.py``."""
 
     def __init__(self, mark: str) -> None:
+        self._mark = mark
         read_fd, self._write_fd = os.pipe()
         self._popen = subprocess.Popen(
             [sys.executable, "-I", "-S", str(Path(reaper.__file__)), "--fd", str(read_fd), "--mark", mark],
@@ -189,6 +193,12 @@ class _Reaper:
         os.close(read_fd)
 
     def close(self) -> None:
-        """Have it look once more, and wait for its end."""
+        """Have it look once more, and wait for its end; one that does not come to it is killed, and its work done here."""
         os.close(self._write_fd)
-        self._popen.wait()
+        self._popen.send_signal(signal.SIGCONT)  # somebody may have stopped it
+        try:
+            self._popen.wait(REAPER_S)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+            reaper.kill_marked(self._mark)

@@ -8,6 +8,7 @@ the mark.  It is run by path, in isolated mode, and imports the standard library
 
 import argparse
 import contextlib
+import ctypes
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 MARK = "ROOFBENCH_WORKER"
 PATIENCE_S = 10.0  # a process that holds a GPU can take seconds to die
 PAUSE_S = 0.05
+_PR_SET_PDEATHSIG = 1
 
 
 def marked(mark: str, proc: Path = Path("/proc")) -> list[int]:
@@ -44,12 +46,19 @@ def kill_marked(mark: str, patience_s: float = PATIENCE_S) -> list[int]:
         time.sleep(PAUSE_S)
 
 
+def wake_when_parent_ends() -> None:
+    """Have the kernel continue this process when its parent ends: stopped, it would see nothing and stay for ever."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
+
+
 def main() -> int:
     """Wait until the other end of the pipe closes, then kill."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--fd", type=int, required=True)
     parser.add_argument("--mark", required=True)
     given = parser.parse_args()
+    wake_when_parent_ends()
     while os.read(given.fd, 1):
         pass
     return 1 if kill_marked(given.mark) else 0

@@ -47,7 +47,7 @@ def joined(config: "RunConfig", overrides: Sequence[str], world: int) -> "RunCon
 
 def record_path(store: str, rank: int) -> Path:
     """The file of one rank, beside the store's; on another host it is there on its own."""
-    path = Path(store.removeprefix("sqlite:///")).expanduser()
+    path = Path(os.path.expanduser(store.removeprefix("sqlite:///")))  # noqa: PTH111  # rank 0 refuses an unknown user's
     return path.with_name(f"{path.name}.rank-{rank}.jsonl")
 
 

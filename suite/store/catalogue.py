@@ -7,13 +7,14 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from suite.backend import DeviceInfo, Fact
+from suite.backend import Fact
 from suite.case import Case, Workload
 from suite.hardware.spec import HardwareSpec
 from suite.rows import DeviceRow
 from suite.store import tables
 from suite.store.columns import SafeText, dump_json, refuse_non_count
 from suite.store.damage import converting, json_object
+from suite.store.device_info import read_info
 from suite.store.prepared import Prepared, new_id, prepared_insert
 
 Facts = Mapping[str, Mapping[str, Fact]]
@@ -119,24 +120,14 @@ def add_environment(connection: Connection, run_id: int, facts: Facts) -> int:
 def to_device_row(columns: Any) -> DeviceRow:
     """A ``device`` row as the rest of the code sees it; ``Damaged`` where it cannot be read."""
     with converting(f"device {columns.id}"):
-        info = DeviceInfo.from_json(json_object(columns.info, "info"))
-        _refuse_misfits(info, columns)
+        refuse_non_count(columns.slot, "slot")
+        info = read_info(json_object(columns.info, "info"))
+        for name in ("backend", "name", "uid"):
+            if getattr(info, name) != getattr(columns, name):
+                raise ValueError(f"info {name} is not that of its column")
         if columns.spec is not None:
             HardwareSpec.from_json(json_object(columns.spec, "spec"))
         return DeviceRow(columns.slot, info, columns.hardware, columns.match_reason, columns.spec)
-
-
-def _refuse_misfits(info: DeviceInfo, columns: Any) -> None:
-    """``ValueError`` where a field is not of the kind that it is declared as, or not what its column says.
-
-    JSON takes anything anywhere.
-    """
-    refuse_non_count(columns.slot, "slot")
-    for name in ("backend", "name", "uid"):
-        if not isinstance(getattr(info, name), str):
-            raise ValueError(f"info {name} is no text")
-        if getattr(info, name) != getattr(columns, name):
-            raise ValueError(f"info {name} is not that of its column")
 
 
 def to_facts(stored: Mapping[str, Any]) -> dict[str, dict[str, Fact]]:

@@ -31,7 +31,7 @@ from suite.store import sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
 from suite.store.columns import Count, Finite, SafeText, UtcTime, load_json, refuse_non_number
 from suite.store.compiled import to_compiled
-from suite.store.damage import NO_TEXT, UNREADABLE, Damaged, converting, damaged, json_object
+from suite.store.damage import NO_TEXT, UNREADABLE, Damaged, converting, damaged, scalars
 from suite.store.integrity import flaws
 from suite.store.measured import read_columns, rebuild_samples
 from suite.store.plausible import PAIRS, RANGES, refuse_implausible
@@ -221,13 +221,13 @@ def _read_environments(connection: Connection, ids: Sequence[int]) -> None:
 
 def _read_workloads(connection: Connection, ids: Sequence[int]) -> None:
     for row in connection.execute(select(_WORKLOAD.c.params, _WORKLOAD.c.semantics).where(_WORKLOAD.c.id.in_(ids))):
-        json_object(row.params, "params")
-        json_object(row.semantics, "semantics")
+        scalars(row.params, "params")
+        scalars(row.semantics, "semantics")
 
 
 def _read_cases(connection: Connection, ids: Sequence[int]) -> None:
     for switches in connection.scalars(select(_CASE.c.switches).where(_CASE.c.id.in_(ids))):
-        json_object(switches, "switches")
+        scalars(switches, "switches")
 
 
 def _read_selftests(connection: Connection, ids: Sequence[int]) -> None:

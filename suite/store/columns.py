@@ -38,9 +38,9 @@ def refuse_non_number(value: Any) -> None:
         raise ValueError(f"{str(value)[:40]!r} is not a finite number")
 
 
-def refuse_non_count(value: Any, name: str) -> None:
+def refuse_non_count(value: Any, name: str, least: int = 0) -> None:
     """``ValueError`` for what SQLite keeps in a column of counts although it is none."""
-    if type(value) is not int or value < 0:
+    if type(value) is not int or value < least:
         raise ValueError(f"{name} {str(value)[:40]!r} is no count")
 
 

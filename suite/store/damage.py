@@ -64,6 +64,14 @@ def json_object(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
+def scalars(value: Any, name: str) -> dict[str, Any]:
+    """A JSON column that must hold an object of texts, numbers, truths and nulls."""
+    for key, each in json_object(value, name).items():
+        if isinstance(each, list | dict):
+            raise ValueError(f"{name} {key[:40]} is no text, number or truth")
+    return dict(value)
+
+
 def texts(value: Any, name: str) -> tuple[str, ...]:
     """A JSON column that must hold a list of texts."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):

@@ -12,7 +12,7 @@ from sqlalchemy.orm import aliased
 from suite.outcome import Evidence, Outcome
 from suite.rows import Fractions, ResultRow
 from suite.store.columns import SafeText, load_json, refuse_non_count, refuse_non_number, refuse_non_text
-from suite.store.damage import converting
+from suite.store.damage import converting, scalars
 from suite.store.plausible import RANGES, Range, refuse_crossed, refuse_implausible
 from suite.store.tables import Case, Device, Result, Run, Summary, Workload
 from suite.work import Work
@@ -123,7 +123,7 @@ def to_row(fields: dict[str, Any], empirical: Empirical | None = None) -> Result
         fields["arithmetic_intensity"] = Work(fields["flops"], fields["compulsory_bytes"], None).arithmetic_intensity
         seen = empirical(fields) if empirical else None
         for name in ("params", "semantics", "switches"):
-            fields[name] = _parsed(fields[name])
+            fields[name] = _parsed(fields[name], name)
         fields["finished_at"] = utc_text(fields["finished_at"])
         return ResultRow(
             interval_s=_ends(fields.pop("interval_low_s"), fields.pop("interval_high_s")),
@@ -184,13 +184,10 @@ def summary_fields(summary: Any) -> Mapping[str, Any]:
     return {name: getattr(summary, name) for name in SUMMARY_FIELDS}
 
 
-def _parsed(content: str | dict[str, Any]) -> dict[str, Any]:
-    return dict(_cached(content) if isinstance(content, str) else content)  # a copy: a row's owner may change it
+def _parsed(content: str | dict[str, Any], name: str) -> dict[str, Any]:
+    return dict(_cached(content, name) if isinstance(content, str) else content)  # a copy: a row's owner may change it
 
 
 @lru_cache(maxsize=4096)
-def _cached(text: str) -> dict[str, Any]:
-    parsed = load_json(text)
-    if not isinstance(parsed, dict):
-        raise ValueError(f"{text[:40]!r} is no JSON object")
-    return parsed
+def _cached(text: str, name: str) -> dict[str, Any]:
+    return scalars(load_json(text), name)

@@ -8,7 +8,7 @@ from typing import Any
 from suite.measure.samples import decode, encode
 from suite.measurement import TIMED, Check, Measurement, SampleSet, Span
 from suite.outcome import Outcome
-from suite.store.columns import refuse_non_number
+from suite.store.columns import refuse_non_count, refuse_non_number, refuse_non_text
 from suite.store.damage import json_object
 from suite.store.plausible import PAIRS, refuse_crossed, refuse_implausible
 from suite.store.telemetry import pack, unpack
@@ -82,8 +82,8 @@ def read_columns(result: Columns) -> dict[str, Any]:
         "outcome": Outcome(result["outcome"]),
         "interval_s": _ends(result["interval_low_s"], result["interval_high_s"]),
         "interval_cycles": _ends(result["interval_low_cycles"], result["interval_high_cycles"]),
-        "check_before": Check.from_json(result["check_before"]) if result["check_before"] else None,
-        "check_after": Check.from_json(result["check_after"]) if result["check_after"] else None,
+        "check_before": _check(result["check_before"]),
+        "check_after": _check(result["check_after"]),
         "phases_s": _numbers(result["phases_s"]),
         "description": json_object(result["description"], "description"),
         **{name: result[name] for name in _PLAIN},
@@ -95,10 +95,16 @@ def _refuse_misfits(result: Columns) -> None:
         if result[name] is not None:
             refuse_implausible(name, result[name])
     refuse_crossed(result)
+    if result["peak_memory_bytes"] is not None:
+        refuse_non_count(result["peak_memory_bytes"], "peak_memory_bytes")
 
 
 def rebuild_samples(columns: Columns, method: str) -> SampleSet:
     """Undo ``sample_columns``."""
+    for name in ("count", "sum_ns", "min_ns"):
+        refuse_non_count(columns[name], name)
+    for name in ("launches", "stride"):  # by which is divided
+        refuse_non_count(columns[name], name, least=1)
     return SampleSet(
         durations_ns=_decoded(columns["durations"]),
         boundaries=tuple(columns["boundaries"]),
@@ -108,6 +114,20 @@ def rebuild_samples(columns: Columns, method: str) -> SampleSet:
         method=method,
         **{name: columns[name] for name in _SAMPLE_PLAIN},
     )
+
+
+def _check(stored: Any) -> Check | None:
+    if not stored:
+        return None
+    check = Check.from_json(stored)
+    refuse_non_number(check.tolerance)
+    for error in (check.error_rel, check.projection_error):
+        if error is not None:
+            refuse_non_number(error)
+    for name in ("unwritten", "nonfinite"):
+        refuse_non_count(getattr(check, name), name)
+    refuse_non_text(check.reason)
+    return check
 
 
 def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:

@@ -21,6 +21,8 @@ SELFTEST = "selftest"  # the experiment of runs that a selftest makes
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is mistaken for another
 _SUFFIX_LENGTH = 4
 
+_SECTIONS = ("jobs", "backends", "plugins")  # of a run's configuration, by the name of what each is about
+
 _RUN = tables.table_of(tables.Run)
 _RESULT = tables.table_of(tables.Result)
 
@@ -86,8 +88,16 @@ def describe(row: Row[Any], finished: int) -> RunInfo:
             version=row.version,
             commit=row.commit,
             dirty=row.dirty,
-            config=json_object(row.config, "config"),
+            config=_config(row.config),
         )
+
+
+def _config(stored: Any) -> dict[str, Any]:
+    config = json_object(stored, "config")
+    for name in _SECTIONS:
+        if name in config:
+            json_object(config[name], f"config {name}")
+    return config
 
 
 def _latest(connection: Connection, store: Path) -> Row[Any]:

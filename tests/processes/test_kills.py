@@ -4,6 +4,8 @@ import os
 import random
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from suite.launcher import launch
 from suite.launcher.reaper import MARK
 from suite.rows import ResultRow
 from tests.processes.bench import alive, gone_within
@@ -36,6 +39,20 @@ def of_run(pid: int) -> list[int]:
         except OSError:
             continue
     return found
+
+
+def reaper_of(pid: int) -> int:
+    """The process that cleans up after a launcher with this process id."""
+    mark = f"--mark\0{pid}-".encode()
+    (found,) = (path for path in Path("/proc").glob("[0-9]*/cmdline") if mark in _content(path))
+    return int(found.parent.name)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def rows_of(store: Path) -> list[ResultRow]:
@@ -88,6 +105,41 @@ def test_children_of_workers_die_with_a_killed_parent_in_any_session(tmp_path: P
     assert len(everyone) == 3
     os.kill(program.pid, signal.SIGKILL)
     assert all(gone_within(pid, 2.0) for pid in everyone)
+
+
+def test_a_reaper_that_was_stopped_does_not_hold_a_finished_run(tmp_path: Path, programs: list[Program]) -> None:
+    program = Program(tmp_path / "store.db", shapes=["1x8x8"], options={"sleep_s": 0.1})
+    programs.append(program)
+    program.wait_for("started")
+    reaper = reaper_of(program.pid)
+    os.kill(reaper, signal.SIGSTOP)
+    assert program.end() == 0
+    assert not alive(reaper)
+
+
+def test_a_reaper_that_was_stopped_does_its_work_once_its_run_is_killed(tmp_path: Path, programs: list[Program]) -> None:
+    pids = tmp_path / "pids"
+    program = Program(tmp_path / "store.db", shapes=["1x8x8"], options={"faults": {"1x8x8": f"hang_with_children:{pids}"}})
+    programs.append(program)
+    _until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+    reaper = reaper_of(program.pid)
+    everyone = {reaper, *of_run(program.pid), *(int(pid) for pid in pids.read_text().split())}
+    os.kill(reaper, signal.SIGSTOP)
+    os.kill(program.pid, signal.SIGKILL)
+    assert all(gone_within(pid, 2.0) for pid in everyone)
+
+
+def test_a_reaper_that_does_not_end_is_killed_and_its_work_done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    deaf = tmp_path / "deaf.py"
+    deaf.write_text("import time\ntime.sleep(60)\n")
+    monkeypatch.setattr(launch, "REAPER_S", 0.2)
+    monkeypatch.setattr(launch.reaper, "__file__", str(deaf))
+    mark = f"{os.getpid()}-deaf"
+    left = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"], env={MARK: mark})
+    _until(lambda: left.pid in launch.reaper.marked(mark))
+    reaper = launch._Reaper(mark)
+    reaper.close()
+    assert reaper._popen.returncode == left.wait() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)

@@ -1,5 +1,6 @@
 """One run a device: who is refused, what they are told, and that no lock outlives its holder."""
 
+import contextlib
 import json
 import os
 import pwd
@@ -16,6 +17,7 @@ from suite.backend import DeviceInfo
 from suite.errors import DeviceBusy, UsageError
 from suite.locks import Wait, hold, lock_directory
 from tests.processes.bench import ROOT
+from tests.store.places import small_disk
 
 A, B = (DeviceInfo("fake", index, "Fake", f"uid{index}", 2**30) for index in (0, 1))
 
@@ -182,6 +184,75 @@ def test_the_holder_can_say_later_which_run_it_is() -> None:
         held.name("20261129T120000-abcd")
         with pytest.raises(DeviceBusy, match="run 20261129T120000-abcd"), hold([A]):
             pass
+
+
+IMPLAUSIBLE = {
+    "nothing": b"",
+    "half a text": b'{"pid": 1',
+    "an infinite process": b'{"pid": 1e999}',
+    "a process beyond every number of the system": b'{"pid": 99999999999999999999}',
+    "a process beyond those of Linux": b'{"pid": 4194305}',
+    "a group of processes": b'{"pid": -1}',
+    "every process": b'{"pid": 0}',
+    "half a process": b'{"pid": 1.5}',
+    "a truth": b'{"pid": true}',
+    "a text without end": b"[" * 4000,
+    "a list": b"[1, 2]",
+    "a list for a user": b'{"pid": 1, "user": ["ada"]}',
+    "an object for a user": b'{"pid": 1, "user": {"name": "ada"}}',
+    "a page for a run": b'{"pid": 1, "run": "' + b"x" * 1000 + b'"}',
+    "a number for a time": b'{"pid": 1, "since": 12}',
+    "a word for a time": b'{"pid": 1, "since": "yesterday"}',
+}
+
+
+@pytest.mark.parametrize("content", IMPLAUSIBLE.values(), ids=IMPLAUSIBLE)
+def test_what_no_holder_can_have_written_names_nobody(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is everyone's to write, and is read by everyone whom the lock refuses."""
+    monkeypatch.setattr(locks, "ORPHANS_S", 0.0)
+    with hold([A], "one"):
+        (lock_directory() / "uid0.lock").write_bytes(content)
+        with pytest.raises(DeviceBusy) as refused, hold([A], "two"):
+            pass
+    assert str(refused.value) == (
+        "fake device 0 (Fake) is held by a run that its lock file does not name; wait for it with wait_s=SECONDS, "
+        "or choose another with device="
+    )
+
+
+def test_a_full_disk_under_the_lock_files_costs_the_label_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "ORPHANS_S", 0.0)
+    with small_disk(tmp_path / "small", "16k") as disk:
+        monkeypatch.setenv("ROOFBENCH_LOCK_DIR", str(disk))
+        (disk / "uid0.lock").touch()
+        with contextlib.suppress(OSError):
+            (disk / "ballast").write_bytes(b"x" * 2**16)
+        with hold([A], "mine") as held:
+            held.name("20261129T120000-abcd")
+            with pytest.raises(DeviceBusy, match="does not name"), hold([A], "another"):
+                pass
+            (disk / "ballast").unlink()
+            held.name("20261129T120000-abcd")
+            (disk / "ballast").write_bytes(b"x" * os.statvfs(disk).f_bavail * 4096)
+            held.name("20261129T120000-efgh")
+            with pytest.raises(DeviceBusy, match="run 20261129T120000-efgh, process "), hold([A], "another"):
+                pass
+
+
+NO_ROOM = """
+import os, resource
+from suite.label import write_label
+resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4))
+descriptor = os.open("label", os.O_RDWR | os.O_CREAT)
+os.pwrite(descriptor, b"old", 0)
+write_label(descriptor, "new, and longer")
+"""
+
+
+def test_a_label_without_room_leaves_no_other(tmp_path: Path) -> None:
+    """By a limit on the size of files, for which everyone has the rights."""
+    subprocess.run([sys.executable, "-c", NO_ROOM], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
+    assert (tmp_path / "label").read_bytes() == b""
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"null", b'{"pid": "x"}', b"\xff\xfe", b'{"pid": 1}'])

@@ -26,7 +26,7 @@ from suite.measure.collected import take
 from suite.measure.load import settle
 from suite.measure.regimes import rotating_sets
 from suite.settings import MeasureSettings
-from suite.worker.serve import load
+from suite.worker.serve import made
 from tests.recordings.recording import FOLDER, Recording
 
 TARGETS = {"cpu": "backends.cpu:CpuBackend", "cuda": "backends.cuda:CudaBackend"}
@@ -107,7 +107,7 @@ class Limits(NamedTuple):
 
 def record(wanted: Wanted, backend_name: str, index: int, limits: Limits) -> Recording:
     """Prepare one case as a worker does, settle, and sample for as long as asked."""
-    backend = load(TARGETS[backend_name])(wanted.options)
+    backend = made(TARGETS[backend_name], wanted.options)
     info = backend.select(index)
     case = _case(wanted, info)
     job = registry.find(case.workload.job)

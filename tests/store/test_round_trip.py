@@ -32,20 +32,21 @@ json_values = st.recursive(
     max_leaves=12,
 )
 json_objects = st.dictionaries(words, json_values, max_size=4)
-intervals = st.tuples(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9)).map(sorted).map(tuple)
+ends = st.floats(-1e9, 1e9).map(lambda end: end + 0.0)  # SQLite has no -0.0
+intervals = st.tuples(ends, ends).map(sorted).map(tuple)
 checks = st.builds(Check, st.booleans(), st.none() | finite, finite, st.none() | finite, counts, counts, words)
 numbers = st.lists(st.floats(), max_size=20).map(tuple)
 channels = st.builds(Channel, words, numbers, numbers, words)
 sample_sets = st.builds(
     SampleSet,
     durations_ns=st.lists(counts, max_size=50).map(tuple),
-    launches=counts,
+    launches=st.integers(1, INT64),
     method=words,
     resolution_s=durations,
     count=counts,
     sum_ns=counts,
     min_ns=counts,
-    stride=counts,
+    stride=st.integers(1, INT64),
     boundaries=st.lists(counts, max_size=10).map(tuple),
     details=json_objects,
     spans=st.lists(st.builds(Span, counts, finite, finite), max_size=10).map(tuple),
