@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from backends.cpu import CpuBackend
+from suite.backend import DeviceInfo
 from suite.errors import DeviceNotFound
 from suite.telemetry import NoTelemetry
 from tests.peers import agreement, clocks, economy, energy, nvbench, repeatability, telemetry_cost
@@ -197,13 +199,8 @@ def test_a_part_without_its_device_says_so(tmp_path: Path) -> None:
     assert "no such device" in Record.load(tmp_path / "tried.json").rows[-1].note
 
 
-class Nowhere:
+class Nowhere(CpuBackend):
     """A backend whose device is not there."""
 
-    name = "nowhere"
-
-    def __init__(self, options: dict[str, Any]) -> None:
-        pass
-
-    def select(self, index: int) -> None:
+    def select(self, index: int) -> DeviceInfo:
         raise DeviceNotFound("no such device")
