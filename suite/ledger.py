@@ -19,7 +19,7 @@ from suite.planned import DeviceSlot
 from suite.protocol import Ready
 from suite.reason import named, one_line
 from suite.roofline import Ceilings, Summary, judge, summarize
-from suite.rows import BaseKey, DeviceRow, Figures, ResultRow, base_name, calibration_of, is_resolved
+from suite.rows import BaseKey, DeviceRow, Figures, ResultRow, base_name, is_resolved
 from suite.settings import RunConfig
 
 if TYPE_CHECKING:  # SQLAlchemy is loaded by whoever opens the store
@@ -77,7 +77,7 @@ class Ledger:
         regime, info = planned.case.regime, place.row.info
         judged = judge(ended.measurement, planned.work, place.ceilings, regime)
         measurement = replace(judged, reason=without_identity(judged.reason))  # errors like to name files below a home
-        calibration = calibration_of(self._figures.values, info.uid, info.backend)
+        calibration = self._figures.calibration(info.uid, info.backend)
         summary = summarize(measurement, planned.work, regime, place.ceilings, calibration)
         finished_at = datetime.now(UTC)
         record = Record(

@@ -27,7 +27,8 @@ from suite.work import Work
 
 # 2: medians of all samples, products of emulations, calibrations by backend; 3: what a cache bounds has no declared roof;
 # 4: the error of quantisation; 5: no fraction of a derived peak that was passed; 6: short collectives are a link's too;
-# 7: the clock is that of a launch of median length; 8: a power cap is told by the clock that it takes; 9: cycles of each sample
+# 7: the clock is that of a launch of median length; 8: a power cap is told by the clock that it takes; 9: cycles of samples;
+# 10: no share of a boost roof by a nominal clock
 FORMULAS_VERSION = 10
 NS = 1e-9
 PHYSICAL_MARGIN = 1.02  # clock and bandwidth readings are good to about this much

@@ -9,7 +9,8 @@ import os
 import sys
 from typing import TextIO
 
-from backends.targets.catalogue import XLA, programs
+from backends.targets.catalogue import programs
+from suite.targets.names import XLA
 from suite.worker.lifeline import bind_to_parent, leave_no_core
 
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from backends.targets.catalogue import TRITON, Program
+from backends.targets.catalogue import Program
 from backends.targets.made import NothingFits, Refused
 from suite.backend import Failure
 from suite.outcome import Outcome
 from suite.reason import named, one_line
+from suite.targets.names import TRITON
 from suite.worker.serve import caught
 
 Answer = dict[str, Any]

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-TRITON, XLA = "triton", "xla"
+from suite.targets.names import TRITON, XLA
+
 ROOMS = "backends/triton"
 # What a room's programs depend on elsewhere: how operands are stored, and the sizes of a job.
 BESIDE = {

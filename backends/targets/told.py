@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from backends.host.cpuinfo import processors
-from backends.targets.catalogue import TRITON, XLA, Program, programs
+from backends.targets.catalogue import Program, programs
 from backends.triton.version import triton_version
+from suite.targets.names import TPU, TRITON, XLA
 
 ROOT = Path(__file__).parents[2]
 OWN = "backends/targets"
-TPU = "tpu"
 REMEDY = "pip install 'roofbench[targets]'"
 NEEDED = {TRITON: ("torch", "triton"), XLA: ("jax",), TPU: ("libtpu",)}
 

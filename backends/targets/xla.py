@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from backends.targets.made import Refused
 from suite.hardware.catalogue import load
+from suite.targets.names import BY_NAME
 
 TOPOLOGIES = {"v5e": "v5e:2x2", "v5p": "v5p:2x2x1", "v6e": "v6e:2x2", "tpu7x": "tpu7x:2x2x1"}
-SHEETS = {"v5e": "google-tpu-v5e", "v5p": "google-tpu-v5p", "v6e": "google-tpu-v6e", "tpu7x": "google-tpu-v7x"}
 CPU = "cpu"
 CHIPS = 4  # of each topology
 RANKS = 4
@@ -138,7 +138,7 @@ def _executed(compiled: Compiled, target: str) -> dict[str, Any]:
     if FORMATS[compiled.format].xla not in taken:
         return {**told, "execution": "upcast", "instead": f"XLA multiplies {', '.join(taken) or 'in a form that is not shown'}"}
     pipe = _pipe(compiled.format)
-    if target in SHEETS and (sheet := load(SHEETS[target])).peak_flop_s(pipe) is None:
+    if (named := BY_NAME[target].sheet) and (sheet := load(named)).peak_flop_s(pipe) is None:
         instead = (
             f"{sheet.name} has no {pipe} rate: its multiplier is given something else below the HLO, which still says {pipe}"
         )

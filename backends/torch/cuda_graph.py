@@ -54,8 +54,8 @@ class Recording:
 
     ``inside`` says whether the events are nodes of the graph; ``pool`` is memory to share with other graphs that live.  Results
     that are handed over are so behind the last event.  ``clock`` is read before the first event and behind the last, where both
-    are nodes.  ``warmed`` launches the first set once before that, where the events are nodes: what the graph before this one
-    left in the cache is of another set.
+    are nodes.  ``warmed`` launches the first set once before that, which only events that are nodes leave out: what the graph
+    before this one left in the cache is of another set.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Recording:
         self._graph = cuda.CUDAGraph()
         self._clock = clock if inside else None
         with capture.into(self._graph, pool):
-            if warmed and inside:
+            if warmed:
                 kernel.enqueue(order[0])
             if self._clock is not None:
                 self._clock.enqueue(0)
@@ -157,8 +157,8 @@ class GraphSampler:
     """Times graphs of ``launches`` launches over the first ``sets`` input sets.
 
     The launches rotate over the sets; those that are ``warm`` stay with one set in each graph, after one that is not timed
-    where the cache holds something of a set.  ``clock`` makes what counts the device's clock over a graph; without it, or where
-    events cannot be nodes, none is counted.
+    where the cache holds something of a set; all of them with the first where events cannot be nodes.  ``clock`` makes what
+    counts the device's clock over a graph; without it, or where events cannot be nodes, none is counted.
     Raises ``RuntimeError`` where the kernel cannot be captured.
     """
 
@@ -182,6 +182,8 @@ class GraphSampler:
         inside = _events_inside(kernel, capture)
         if not inside and hands_over(kernel):
             raise RuntimeError("events around a replay would time how results are handed over; this torch has none in graphs")
+        if warm is not None and not inside:  # a launch ahead would be timed, and without it the first one of a graph is cold
+            sets = 1
         launch_s = _estimate_s(kernel, capture, inside, 1 if warm else sets, sample_s)
         if warm is None:
             self._plan = plan_launches(launch_s, sample_s, sets, NODES_AT_MOST)

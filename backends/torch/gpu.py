@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OPTIONS: dict[str, Any] = {"sampler": "auto", "flush_factor": 2.0, "telemetry_period_s": 0.02}
 SAMPLERS = ("auto", "graph", "spin")
-# Medians over so many places differ by a quarter of what single places differ by: 0.3 % on an H200, of 1.2 %.
+# Medians over so many places that have nothing to do with each other differ by a quarter of what single places do.
 PLACES = 16
 
 

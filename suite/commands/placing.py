@@ -60,14 +60,15 @@ def _described_here(config: "RunConfig") -> Placed | None:
     from suite.devices import DEVICE_NODES, ask_backend, candidates, resolve
     from suite.errors import DeviceNotFound, UsageError
     from suite.hardware.catalogue import load
-    from suite.hardware.makers import is_cpu
+    from suite.hardware.makers import CPU, is_cpu
     from suite.hardware.match import match
 
     folders = [Path(folder) for folder in config.hardware_folders]
     spec = load(config.hardware or "", folders)
     name = _backend_for(spec, candidates(config.backends), "auto" in config.backends)
     node = DEVICE_NODES.get(name)
-    if node is not None and not node.exists():  # nobody need be asked
+    # Nobody is asked for an accelerator of which the system shows nothing: that would load a framework for nothing.
+    if BACKEND_OF_MAKER[CPU] != name and (node is None or not node.exists()):
         return None
     try:
         found = resolve(config, lambda target, options: ask_backend(target, options, at_once=True))

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, reduce
-from importlib import import_module
+from functools import cache
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
+from suite import loading
 from suite.errors import RoofbenchError, UsageError
 from suite.jobs.job import Job
 from suite.plugins.contract import wrong_with_job
 from suite.plugins.offers import Offer, find
 from suite.reason import named
+
+OURS = (__file__, loading.__file__)
 
 
 def outside_job(name: str) -> Job | None:
@@ -24,17 +26,12 @@ def outside_job(name: str) -> Job | None:
 @cache
 def _made(offer: Offer) -> Job:
     with _told(offer):
-        job: Any = _loaded(offer.target)()
+        job: Any = loading.loaded(offer.target)()
         wrong = wrong_with_job(job, offer.name)
     if wrong:
         raise UsageError(f"{offer.title} {wrong} ({offer.entry})")
     made: Job = job
     return made
-
-
-def _loaded(target: str) -> Any:
-    module, _, attribute = target.partition(":")
-    return reduce(getattr, attribute.split("."), import_module(module))
 
 
 @contextmanager
@@ -51,6 +48,6 @@ def _told(offer: Offer) -> Iterator[None]:
 def _where(error: BaseException) -> str:
     """The line of the file that raised, where one was reached; an import names its own place in its message."""
     frames = [
-        frame for frame in extract_tb(error.__traceback__) if frame.filename != __file__ and "importlib" not in frame.filename
+        frame for frame in extract_tb(error.__traceback__) if frame.filename not in OURS and "importlib" not in frame.filename
     ]
     return f", {Path(frames[-1].filename).name} line {frames[-1].lineno}" if frames else ""

@@ -24,8 +24,9 @@ METHOD = (
     Topic(
         "Place in memory",
         "Which pages of memory a buffer has shows in the time of what reads it, by more than an interval of one place says. "
-        "On a GPU each median is therefore over sixteen sets of buffers (fewer where they would take more than 4 GiB): cold "
-        "launches rotate over them, and warm ones stay with one set in each sample.",
+        "Through torch on a GPU, graphs therefore use sixteen sets of buffers (fewer where they would take more than 4 GiB or "
+        "an eighth of its memory): cold launches rotate over them, and warm ones stay with one set in each sample. Each case "
+        "says how many sets it had.",
     ),
     Topic(
         "Load: burst or sustained",

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, and_, delete, func, select
 from suite.outcome import Outcome
 from suite.store import tables
 from suite.store.damage import converting, json_object
+from suite.store.kinds import are_named_texts, are_texts, is_text
 from suite.store.prepared import prepared_insert
 from suite.targets.record import OUTCOMES, Compiled
 
@@ -93,22 +94,10 @@ def _is_count(value: object) -> bool:
     return _is_size(value) and value != 0
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _are_named_texts(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value.values()))
-
-
 _FITS = {
-    **dict.fromkeys(("kernel", "execution", "instead"), _is_text),
-    "instructions": _are_texts,
-    "passed_over": _are_named_texts,
+    **dict.fromkeys(("kernel", "execution", "instead"), is_text),
+    "instructions": are_texts,
+    "passed_over": are_named_texts,
     **dict.fromkeys(("registers", "scalar_registers", "spilled_bytes", "shared_bytes", "tensor_columns"), _is_size),
     **dict.fromkeys(("warps", "devices_of_chip"), _is_count),
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from suite.backend import DeviceInfo
+from suite.store.kinds import are_named_texts, are_texts, is_text
 
 MOST = 2**63 - 1  # of bytes and units
 MOST_HZ, MOST_W = 1e15, 1e12  # far from any device, and what readers compute of them stays a number
@@ -19,10 +20,6 @@ def read_info(stored: Mapping[str, Any]) -> DeviceInfo:
     return info
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
 def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value <= MOST
 
@@ -35,21 +32,13 @@ def _or_none(fits: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: value is None or fits(value)
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, tuple) and all(map(_is_text, value))
-
-
-def _are_named_texts(value: object) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value.values()))
-
-
 _FITS: Mapping[str, Callable[[object], bool]] = {
-    **dict.fromkeys(("backend", "name", "uid", "cold_by"), _is_text),
-    **dict.fromkeys(("architecture", "pci_bus_id", "driver", "partition"), _or_none(_is_text)),
+    **dict.fromkeys(("backend", "name", "uid", "cold_by"), is_text),
+    **dict.fromkeys(("architecture", "pci_bus_id", "driver", "partition"), _or_none(is_text)),
     **dict.fromkeys(("index", "memory_bytes", "places"), _is_count),
     **dict.fromkeys(("visible_units", "llc_bytes"), _or_none(_is_count)),
     **dict.fromkeys(("max_clock_hz", "max_memory_clock_hz"), _or_none(_up_to(MOST_HZ))),
     "power_limit_w": _or_none(_up_to(MOST_W)),
-    "isa": _are_texts,
-    "details": _are_named_texts,
+    "isa": are_texts,
+    "details": are_named_texts,
 }

@@ -1,15 +1,14 @@
 """A worker's loop: load one backend, then carry out what the launcher asks, case by case."""
 
-import importlib
 import os
 import socket
 import traceback
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any
 
 from suite.backend import Backend, Failure
 from suite.errors import UsageError
+from suite.loading import loaded
 from suite.measure.look import Look, Unsupported
 from suite.measure.spine import Order, Trial
 from suite.outcome import Outcome
@@ -76,9 +75,7 @@ def _start(connection: Connection, target: str, index: int) -> "Worker | None":
 
 def made(target: str, options: Mapping[str, Any]) -> Backend:
     """The backend that ``module:Class`` names, made with its options; ``UsageError`` where it lacks a part of the contract."""
-    module, _, name = target.partition(":")
-    found: Any = importlib.import_module(module)
-    backend: Backend = reduce(getattr, name.split("."), found)(options)
+    backend: Backend = loaded(target)(options)
     if missing := lacking(backend, Backend):
         raise UsageError(f"lacks {', '.join(missing)}, which suite.backend.Backend asks for")
     return backend

@@ -59,10 +59,16 @@ def test_many_sets_of_tiny_warm_launches_hold_no_more_nodes_than_few() -> None:
     assert many.launches * 16 == few.launches * RING == NODES_AT_MOST * RING
 
 
-def test_events_around_a_replay_time_no_launch_ahead() -> None:
+def test_where_events_stand_around_a_replay_warm_launches_all_use_one_set() -> None:
+    """A launch ahead would be timed, and without it a graph of one launch would time a cold one and call it warm."""
     cuda = FakeCuda(external=False)
-    sampler = GraphSampler(FakeKernel(cuda, sets=2, seconds=1e-4), 2, sample_s=0.002, cuda=cuda, warm=Warm(True))
-    assert list(sampler.sample(2)) == pytest.approx([sampler.launches * 1e5] * 2)
+    sampler = GraphSampler(FakeKernel(cuda, sets=2, seconds=0.05), 2, sample_s=0.002, cuda=cuda, warm=Warm(True))
+    assert (sampler.launches, sampler.details["sets"]) == (1, 1)
+    cuda.launched.clear()
+    assert list(sampler.sample(3)) == pytest.approx([5e7] * 3)
+    assert cuda.launched == [0, 0, 0]
+    sampler.replay()
+    assert set(cuda.launched) == {0, 1}
 
 
 def test_long_launches_alternate_between_samples_across_calls() -> None:

@@ -106,6 +106,18 @@ def test_a_sheet_is_planned_on_its_maker_s_backend_or_the_one_that_was_named(
     assert any(f" cases on {backend} NVIDIA H200 (151 GB): " in line for line in lines)
 
 
+@pytest.mark.parametrize("sheet", ["google-tpu-v5e", "nvidia-h200-sxm5-141gb"])
+def test_a_plan_for_a_machine_that_is_not_here_asks_nobody(
+    sheet: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To ask JAX for a TPU loads it in a child for seconds."""
+    asked: list[str] = []
+    monkeypatch.setattr("suite.devices.ask_backend", lambda target, *_, **__: asked.append(target))
+    monkeypatch.setattr("suite.devices.DEVICE_NODES", {"cuda": Path("/nonexistent")})
+    plan(capsys, f"hardware={sheet}", "jobs.gemm.formats=[bf16]", "jobs.gemm.shapes=[64]")
+    assert asked == []
+
+
 def test_json_rows_hold_the_verdict_of_what_cannot_fit(capsys: pytest.CaptureFixture[str]) -> None:
     huge = ("jobs.gemm.shapes=[300000x300000x300000]", "jobs.gemm.formats=[bf16]", "oversize=record", "max_kernel_s=null")
     rows = json.loads("\n".join(plan(capsys, H200, *huge, "--json")))
