@@ -6,9 +6,8 @@ launches is in no sample; else they stand around each replay.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -22,8 +21,10 @@ from backends.launches.plan import (
     plan_launches,
     plan_stays,
 )
+from backends.torch.capture import Capture
 from backends.torch.events import EVENT_RESOLUTION_S
 from backends.torch.graph_names import kernel_names
+from backends.torch.workspace_places import WorkspacePlaces
 
 # Deep enough that the host's time for reading one sample never lets the device run dry.
 RING = 4
@@ -55,18 +56,19 @@ class Recording:
     ``inside`` says whether the events are nodes of the graph; ``pool`` is memory to share with other graphs that live.  Results
     that are handed over are so behind the last event.  ``clock`` is read before the first event and behind the last, where both
     are nodes.  ``warmed`` launches the first set once before that, which only events that are nodes leave out: what the graph
-    before this one left in the cache is of another set.
+    before this one left in the cache is of another set.  ``places`` are those that libraries work in; they are in ``pool``.
     """
 
     def __init__(
         self,
         kernel: Launchable,
         order: Sequence[int],
-        capture: "Capture",
+        capture: Capture,
         inside: bool,
         pool: Any | None = None,
-        clock: "Clock | None" = None,
+        clock: Clock | None = None,
         warmed: bool = False,
+        places: WorkspacePlaces | None = None,
     ) -> None:
         cuda = capture.cuda
         external = {"external": True} if inside else {}
@@ -76,19 +78,22 @@ class Recording:
         self._done = cuda.Event()
         self._graph = cuda.CUDAGraph()
         self._clock = clock if inside else None
+        enqueue = kernel.enqueue if places is None else partial(places.enqueue, kernel)
         with capture.into(self._graph, pool):
             if warmed:
-                kernel.enqueue(order[0])
+                enqueue(order[0])
             if self._clock is not None:
                 self._clock.enqueue(0)
             if inside:
                 self._start.record()
             for set_index in order:
-                kernel.enqueue(set_index)
+                enqueue(set_index)
             if inside:
                 self._end.record()
             if self._clock is not None:
                 self._clock.enqueue(1)
+            if places is not None:
+                places.leave()
             if isinstance(kernel, HandingOver):
                 kernel.hand_over(set(order))
 
@@ -110,47 +115,6 @@ class Recording:
     def clock_khz(self) -> int | None:
         """The device's clock over the replay that ``duration_ns`` waited for; ``None`` where it was not counted."""
         return self._clock.khz() if self._clock is not None else None
-
-
-@cache
-def _capture_stream(cuda: Any) -> Any:
-    """One stream for every sampler of this process: torch keeps a library workspace for each stream it ever used."""
-    return cuda.Stream()
-
-
-class Capture:
-    """Where graphs are captured: a stream beside the default one."""
-
-    def __init__(self, cuda: Any) -> None:
-        self.cuda = cuda
-        self.stream = _capture_stream(cuda)
-
-    @contextmanager
-    def into(self, graph: Any, pool: Any | None) -> Iterator[None]:
-        """Capture launches into ``graph``; a capture that fails leaves stream and allocator as they were."""
-        pool = self.cuda.graph_pool_handle() if pool is None else pool
-        before = self.cuda.current_stream()
-        try:
-            with self.cuda.graph(graph, pool=pool, stream=self.stream):
-                yield
-        except RuntimeError:
-            # torch returns from a failed capture with the capturing stream current and, where it looks at the error
-            # before it tells its allocator, with one that takes the capture for still under way and keeps all memory.
-            self.cuda.set_stream(before)
-            end_capture = getattr(torch._C, "_cuda_endAllocateToPool", None)
-            if end_capture is not None:
-                with suppress(RuntimeError):  # it was ended after all
-                    end_capture(self.cuda.current_device(), pool)
-            raise
-
-    def warm_up(self, kernel: Launchable, sets: int) -> None:
-        """Launch every set on the capturing stream, so that libraries load and get their workspace before a capture."""
-        self.stream.wait_stream(self.cuda.current_stream())
-        with self.cuda.stream(self.stream):
-            for set_index in range(sets):
-                kernel.enqueue(set_index)
-        self.cuda.current_stream().wait_stream(self.stream)
-        self.cuda.synchronize()
 
 
 class GraphSampler:
@@ -189,7 +153,8 @@ class GraphSampler:
             self._plan = plan_launches(launch_s, sample_s, sets, NODES_AT_MOST)
         else:
             self._plan = plan_stays(launch_s, sample_s, sets, NODES_AT_MOST * RING // max(RING, sets))
-        self._ring = _ring(kernel, self._plan, capture, inside, clock, warm)
+        places = WorkspacePlaces(capture.workspace_bytes, self._plan.sets)
+        self._ring = _ring(kernel, self._plan, capture, inside, clock, warm, places)
         self._next = 0
         self.launches = self._plan.launches
         self.details: Mapping[str, Any] = {
@@ -200,7 +165,9 @@ class GraphSampler:
             "graphs": len(self._ring),
             "events": "in the graph" if inside else "around each replay",
             "clock": "counted over each graph" if inside and clock else "not counted",
-            "kernels": kernel_names(kernel, capture.stream, cuda),
+            "workspaces": places.count,
+            "workspace_bytes": capture.workspace_bytes,
+            "kernels": kernel_names(kernel, capture),
             **({"untimed": "results copied into the outputs after each graph"} if hands_over(kernel) else {}),
         }
         self.replay()
@@ -249,15 +216,17 @@ def _ring(
     inside: bool,
     clock: Callable[[], Clock] | None,
     warm: Warm | None,
+    places: WorkspacePlaces,
 ) -> list[Recording]:
     """As many graphs as keep the device busy and let every set be used equally often."""
     length = plan.period * -(-RING // plan.period)
     pool = capture.cuda.graph_pool_handle()
     warmed = warm is not None and warm.kept and plan.sets > 1
-    return [
-        Recording(kernel, plan.order(sample), capture, inside, pool, clock() if clock and inside else None, warmed)
-        for sample in range(length)
-    ]
+    with places:
+        return [
+            Recording(kernel, plan.order(sample), capture, inside, pool, clock() if clock and inside else None, warmed, places)
+            for sample in range(length)
+        ]
 
 
 def _events_inside(kernel: Launchable, capture: Capture) -> bool:

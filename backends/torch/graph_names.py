@@ -4,9 +4,9 @@ import re
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any
 
 from backends.launches.plan import Launchable
+from backends.torch.capture import Capture
 
 # A kernel node of the driver's DOT dump: | {ID | 0 (topoId: 3) | name\<\<\<grid,block,shared\>\>\>}
 _KERNEL_NODE = re.compile(r"\{ID \| \d+[^|]*\| ([^|{}\\]+)\\<\\<\\<")
@@ -18,13 +18,13 @@ def parse_names(dot: str) -> list[str]:
     return [name.strip()[:NAME_CHARACTERS] for name in _KERNEL_NODE.findall(dot)]
 
 
-def kernel_names(kernel: Launchable, stream: Any, cuda: Any) -> list[str]:
+def kernel_names(kernel: Launchable, capture: Capture) -> list[str]:
     """Capture one launch and name its kernels; empty where this torch cannot keep a graph to look at."""
     try:
-        graph = cuda.CUDAGraph(keep_graph=True)
+        graph = capture.cuda.CUDAGraph(keep_graph=True)
     except TypeError:
         return []
-    with cuda.graph(graph, stream=stream):
+    with capture.into(graph):
         kernel.enqueue(0)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch announces every dump as a warning

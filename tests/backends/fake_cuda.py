@@ -106,6 +106,9 @@ class FakeCuda:
     def current_device(self) -> int:
         return 0
 
+    def memory_allocated(self) -> int:
+        return 0
+
     def graph_pool_handle(self) -> tuple[int, int]:
         return (0, 1)
 

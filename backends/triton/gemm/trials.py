@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from backends.torch.cuda_graph import NODES_AT_MOST, Capture, Recording
+from backends.torch.capture import Capture
+from backends.torch.cuda_graph import NODES_AT_MOST, Recording
 
 GRAPH_S = 5e-3
 SETS_AT_MOST = 256  # of the input sets: more would tell the same, and each has its launch prepared

@@ -47,6 +47,24 @@ def test_events_are_nodes_and_kernels_have_names(backend: CudaBackend) -> None:
     assert json.loads(json.dumps(dict(sampler.details))) == sampler.details
 
 
+def test_a_graph_keeps_what_libraries_work_in_while_another_is_made(backend: CudaBackend) -> None:
+    """A product that splits its inner dimension works in a workspace, which torch frees for the next capture."""
+    case = on_cuda("bf16", 16, 15616, 15616, regime=COLD)
+    kernel = prepared(backend, case, 3)
+    sampler = graph_of(backend, kernel, case)
+    if not sampler.details["workspace_bytes"]:
+        pytest.skip("this product works in no workspace here")
+    assert sampler.details["workspaces"] == 3
+    other = on_cuda("fp16", 8192, 8192, 8192, regime=COLD)
+    beside = graph_of(backend, prepared(backend, other, 2), other)
+    torch.full((1 << 30,), 255, dtype=torch.uint8, device="cuda")  # whatever is free holds no zeros now
+    kernel.poison()
+    beside.sample(2)
+    sampler.replay()
+    beside.replay()
+    assert verdict(kernel, case, seed=3).passed
+
+
 @pytest.mark.alone
 def test_samples_last_about_as_long_as_asked_and_agree_with_the_wall_clock(backend: CudaBackend) -> None:
     case = on_cuda("bf16", 1024, 1024, 1024, regime=WARM)
