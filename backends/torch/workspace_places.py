@@ -15,7 +15,7 @@ import torch
 from backends.launches.plan import Launchable
 
 MIB = 1 << 20
-BYTES_AT_MOST = 512 * MIB
+BYTES_AT_MOST = 1024 * MIB
 
 
 def free_workspaces() -> None:
