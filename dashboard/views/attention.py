@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard.address import choose_one
 from dashboard.case import case_section, choose_case
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
+from dashboard.contests import side_by_side
 from dashboard.empty import nothing_matches
 from dashboard.listing import results_section
 from dashboard.narrow import Params, Property, asked_of, fields_of, heads_of, narrowed, param, picked_of, rows_of
@@ -73,6 +74,7 @@ def render(selection: Selection) -> None:
     if value in SHARES.values():
         st.caption("A share of a roof compares across lengths and devices; a rate says how long one waits.")
     place = st.container()
+    side_by_side((row for each in rows.values() for row in each), key="attention")
     choose_case("attention-table", results_section(selection, "attention"))
     with place:
         case_section(selection)

@@ -5,6 +5,7 @@ import streamlit as st
 from dashboard.address import choose_one
 from dashboard.case import case_section, choose_case
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
+from dashboard.contests import side_by_side
 from dashboard.empty import nothing_matches
 from dashboard.listing import results_section
 from dashboard.narrow import Property, asked_of, fields_of, heads_of, narrowed, param, picked_of, rows_of
@@ -59,6 +60,7 @@ def render(selection: Selection) -> None:
     draw_lines(selection, rows, fields, (ACROSS[along], value), "decode", _levels(selection, picked, value))
     say_what_is_left_out(selection, picked)
     place = st.container()
+    side_by_side((row for each in rows.values() for row in each), key="decode")
     choose_case("decode-table", results_section(selection, "decode"))
     with place:
         case_section(selection)

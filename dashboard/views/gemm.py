@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard.address import choose_one
 from dashboard.case import case_section, choose_case, clicked_row
 from dashboard.compare_lines import was_measured
+from dashboard.contests import side_by_side
 from dashboard.empty import nothing_matches
 from dashboard.figure import show
 from dashboard.ladder import precision_ladder
@@ -45,6 +46,7 @@ def render(selection: Selection) -> None:
         st.caption(picked.note)
     place = st.container()
     batch_lever(picked.rows, roofs_of(selection, device, picked.rows), selection.theme)
+    side_by_side(picked.rows, key="gemm")
     precision_ladder(picked.rows, selection.theme, key=f"ladder-{device.uid[:40]}")
     choose_case("gemm-table", results_section(selection, "gemm"))
     with place:

@@ -9,6 +9,7 @@ from suite.errors import StoreUnusable, UsageError
 from suite.measurement import Measurement
 from suite.outcome import Evidence
 from suite.report.cases import case_data
+from suite.report.contest import Contest, contests
 from suite.report.floors import Ground
 from suite.report.headlines import Headline, headlines
 from suite.report.ladder import Ladder, ladders
@@ -76,6 +77,16 @@ class ReportDocument:
         """The devices' names, each once."""
         labels = dict.fromkeys(row.device for run in self.runs for row in run.rows)
         return f"{', '.join(labels) or 'No device'} against the roofline"
+
+    @property
+    def contests(self) -> tuple[Contest, ...]:
+        """The cases that were computed in several ways on one device, in whichever of the runs."""
+        return contests(row for run in self.runs for row in run.rows)
+
+    @property
+    def several_devices(self) -> bool:
+        """Whether results are of more than one device, so that a name has to be said."""
+        return len({row.device_uid for run in self.runs for row in run.rows}) > 1
 
     @property
     def evidence(self) -> tuple[str, ...]:

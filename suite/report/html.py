@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 from suite.outcome import Outcome
 from suite.report.cases import DIGITS, POINTS
 from suite.report.collective_html import collective_figures, collective_sections
+from suite.report.contest_html import contest_section
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.figures import CHART_CONFIG, roofline_figure
 from suite.report.glossary import GLOSSARY
@@ -46,7 +47,13 @@ def render_html(document: ReportDocument) -> str:
     body = tag(
         "body",
         _header(document),
-        tag("main", *(_run(document, run) for run in document.runs), *_compiled(document), _method()),
+        tag(
+            "main",
+            *contest_section(document.contests, document.several_devices),
+            *(_run(document, run) for run in document.runs),
+            *_compiled(document),
+            _method(),
+        ),
         tag("footer", tag("p", f"Made by roofbench {document.runs[0].info.version} from the run's stored samples.")),
         tag("script", script_json(document.data()), type="application/json", id=DATA_ID),
         *(data for index, device in enumerate(devices) for data in _device_data(index, device)),

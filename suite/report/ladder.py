@@ -1,13 +1,12 @@
 """The precision ladder: one shape in several formats, what each of them gives in speed and costs in accuracy."""
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from suite.outcome import Outcome
 from suite.report.roofs import drawable
+from suite.report.speed import Speed, speed
 from suite.report.words import doubtful, marks, workload_title
 from suite.rows import ResultRow
 
@@ -18,13 +17,6 @@ ABOUT = (
 LEAST_FORMATS = 3  # of one shape: two are a comparison
 BASELINE = "bf16"
 USUAL_DATA = "normal"
-
-
-class Speed(NamedTuple):
-    """How many times as fast as the baseline, and the 95 % interval of that; ``None`` where a median's is not resolved."""
-
-    times: float
-    interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +130,8 @@ def _ladder(rows: Sequence[ResultRow]) -> Ladder:
         row = min(group, key=lambda each: kinds.index(each.distribution))
         errors = {each.distribution: each.quantisation_error for each in group if each.quantisation_error is not None}
         switches = _written(row.switches) if several.count(key[:3]) > 1 else ""
-        rungs.append(Rung(number, row, errors, _speed(row, _baseline(timed, row.distribution)), switches))
+        baseline = _baseline(timed, row.distribution)
+        rungs.append(Rung(number, row, errors, None if baseline is None else speed(row, baseline), switches))
     return Ladder(
         run=timed[0].run,
         shape=workload_title(timed[0]),
@@ -169,25 +162,3 @@ def _baseline(rows: Sequence[ResultRow], distribution: str) -> ResultRow | None:
     """The fastest bf16 on the same data, one in doubt only where there is no other."""
     found = [row for row in rows if row.format_label == BASELINE and row.distribution == distribution]
     return min(found, key=lambda row: (doubtful(row), row.p50_s), default=None)
-
-
-def _speed(row: ResultRow, baseline: ResultRow | None) -> Speed | None:
-    if baseline is None or not row.p50_s or not baseline.p50_s:
-        return None
-    times = baseline.p50_s / row.p50_s
-    return Speed(1.0, (1.0, 1.0)) if row is baseline else Speed(times, _interval(row, baseline, times))
-
-
-def _interval(row: ResultRow, baseline: ResultRow, times: float) -> tuple[float, float] | None:
-    """From the intervals of two independent medians, on the logarithmic scale, where a ratio is a difference.
-
-    The distance to each end is the root of the sum of squares of the distances that lead there (Zou and Donner,
-    "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27, 2008).
-    """
-    ends = (*(baseline.interval_s or ()), *(row.interval_s or ()))
-    if len(ends) < 4 or min(ends) <= 0:
-        return None
-    base_low, base_high, low, high = (math.log(end) for end in ends)
-    base, own = math.log(baseline.p50_s or 1.0), math.log(row.p50_s or 1.0)
-    down, up = math.hypot(base - base_low, high - own), math.hypot(base_high - base, own - low)
-    return times * math.exp(-down), times * math.exp(up)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from suite.report.columns import NOTHING
-from suite.report.ladder import BASELINE, Ladder, Rung, Speed
+from suite.report.ladder import BASELINE, Ladder, Rung
 from suite.report.words import percent, rate_unit, relative_error, si
 
 
@@ -34,7 +34,7 @@ def _columns(ladder: Ladder) -> Iterator[Column]:
     yield Column(
         f"Over {BASELINE}",
         f"Speed relative to the fastest {BASELINE} of the same shape, regime and data, and its 95 % interval",
-        lambda rung: _times(rung.speed),
+        lambda rung: NOTHING if rung.speed is None else rung.speed.words,
         lambda rung: rung.speed.times if rung.speed else None,
     )
     for kind in ladder.distributions:
@@ -78,12 +78,3 @@ def _rate(rung: Rung) -> str:
 
 def _per_joule(rung: Rung) -> str:
     return NOTHING if rung.flop_per_j is None else si(rung.flop_per_j, rate_unit(rung.row.format).replace("/s", "/J"))
-
-
-def _times(speed: Speed | None) -> str:
-    if speed is None:
-        return NOTHING
-    if speed.interval is None:
-        return f"{speed.times:.3g} ± not resolved"
-    low, high = speed.interval
-    return "1" if low == high == 1 else f"{speed.times:.3g} ({low:.3g} to {high:.3g})"

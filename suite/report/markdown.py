@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from suite.outcome import Outcome
 from suite.report.collective_markdown import collective_blocks
 from suite.report.columns import COLUMNS, told
+from suite.report.contest_markdown import contest_blocks
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.glossary import GLOSSARY
 from suite.report.headlines import NO_RESULT, Headline, about, rate
@@ -25,6 +26,7 @@ _SPACE = re.compile(r"\s+")
 def render_markdown(document: ReportDocument) -> str:
     """GitHub-flavoured Markdown; text from the store is escaped, so that it stays text."""
     blocks = [f"# {_text(document.title)}", *_evidence(document)]
+    blocks += contest_blocks(document.contests, document.several_devices, _table, _text)
     for run in document.runs:
         blocks += _run(run)
     blocks += targets_blocks(document.compiled, _table, _text)

@@ -19,6 +19,7 @@ from suite.report.words import (
     tera_rates,
 )
 from suite.rows import DeviceRow, Fractions, Pause, ResultRow, RunInfo
+from suite.show.contests import contest_lines
 from suite.show.screen import Screen
 from suite.show.table import Column, Fitted, Row, fitted, table
 
@@ -63,6 +64,7 @@ def run_lines(
         from suite.show.collective import study_lines  # models: what shows a plan's cases needs none of them
 
         yield from study_lines(rows, screen)
+    yield from contest_lines(rows, screen)
     yield ""
     if left_out:
         yield from textwrap.wrap(

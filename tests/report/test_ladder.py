@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from suite.report.document import build
 from suite.report.html import render_html
 from suite.report.labels import WIDTHS_PX, Place, offsets
-from suite.report.ladder import Ladder, Speed, ladders
+from suite.report.ladder import Ladder, ladders
 from suite.report.ladder_columns import columns
 from suite.report.ladder_figure import drawn, ladder_figure
 from suite.report.markdown import render_markdown
 from suite.report.palette import INKS, REGIME_SYMBOLS, format_colour
+from suite.report.speed import Speed
 from suite.rows import ResultRow
 from tests.report.builders import FakeReader, failed, result
 from tests.report.pages import Page

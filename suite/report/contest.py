@@ -1,0 +1,148 @@
+"""Implementations side by side: the same case computed in several ways on one device, by however many backends and runs."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from suite.outcome import Outcome
+from suite.report.speed import Speed, speed
+from suite.report.trust import trust_rank
+from suite.report.words import doubtful, marks, rate_unit, short_marks, si, timing, variation, workload_title
+from suite.rows import ResultRow
+
+TITLE = "Implementations side by side"
+ABOUT = (
+    "The same case computed in several ways on one device, the fastest verified way first. The speed is relative to it, with "
+    "its 95 % interval; what that interval does not tell apart, or less than 1 %, is called alike."
+)
+TELLING = 0.01  # two runs on a quiet device agree within this
+_DOUBTS = ("not resolved", "no interval", "one sample", "not converged", "not steady", "contended")
+_NOT_CONTESTED = ("calibration", "collective")  # base figures; collectives stand beside each other in curves of their own
+
+
+class Way(NamedTuple):
+    """One way to compute the case: its result, its name among the others, and how many times as fast it is as the first."""
+
+    row: ResultRow
+    name: str
+    speed: Speed
+
+    @property
+    def rate(self) -> str:
+        """What the case is judged by: operations per second, or bytes where it has no arithmetic."""
+        if self.row.flop_s:
+            return si(self.row.flop_s, rate_unit(self.row.format))
+        return si(self.row.bytes_s, "B/s")
+
+    @property
+    def time(self) -> str:
+        return timing(self.row)
+
+    @property
+    def marks(self) -> str:
+        return "; ".join(marks(self.row))
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """One case on one device; ``ways`` fastest first, those in doubt behind the others; ``alike`` of them lead together.
+
+    ``untimed`` says of the others how they ended.
+    """
+
+    ways: tuple[Way, ...]
+    alike: int
+    untimed: tuple[str, ...]
+
+    @property
+    def first(self) -> ResultRow:
+        return self.ways[0].row
+
+    @property
+    def device(self) -> str:
+        return self.first.device
+
+    @property
+    def title(self) -> str:
+        data = "" if self.first.distribution == "normal" else f", {self.first.distribution} data"
+        return f"{workload_title(self.first)} {self.first.format_label}, {self.first.regime}{data}"
+
+    @property
+    def verdict(self) -> str:
+        """Who is fastest, in a sentence: ``triton (cuda) is fastest, 1.03 (1.02 to 1.04) times as fast as library (xla)``."""
+        leaders = self.ways[: self.alike]
+        if doubtful(self.first):
+            doubts = (mark for mark in short_marks(self.first).split(", ") if mark in _DOUBTS)
+            said = f"{self.ways[0].name} reads fastest, and is in doubt: {', '.join(doubts)}"
+        elif len(leaders) > 1:
+            said = f"{', '.join(way.name for way in leaders[:-1])} and {leaders[-1].name} are alike"
+        else:
+            said = f"{self.ways[0].name} is fastest"
+        rest = self.ways[self.alike :]
+        if rest and (lead := speed(self.first, rest[0].row)) and not doubtful(rest[0].row):
+            said += f", {lead.words} times as fast as {rest[0].name}"
+        return said
+
+
+def contests(rows: Iterable[ResultRow]) -> tuple[Contest, ...]:
+    """Every case among ``rows`` that two ways or more have timed: the largest first, of as large ones in the order of rows.
+
+    Of a way's several results the most trusted counts, of those the newest.
+    """
+    groups: dict[tuple[str, ...], list[ResultRow]] = {}
+    for row in rows:
+        if row.job not in _NOT_CONTESTED:
+            key = (row.device_uid, row.job, row.workload_key, row.distribution, row.evidence, row.regime)
+            groups.setdefault(key, []).append(row)
+    found = (_contest(group) for group in groups.values())
+    return tuple(sorted((each for each in found if each), key=lambda each: (-each.first.flops, -each.first.compulsory_bytes)))
+
+
+def _contest(rows: Sequence[ResultRow]) -> Contest | None:
+    ways: dict[tuple[str, str, str], ResultRow] = {}
+    for row in rows:
+        key = (row.implementation, row.backend, json.dumps(row.switches, sort_keys=True, default=str))
+        if row.p50_s and row.outcome == Outcome.OK and (key not in ways or _standing(row) >= _standing(ways[key])):
+            ways[key] = row
+    if len({key[:2] for key in ways}) < 2:
+        return None
+    ranked = sorted(ways.values(), key=lambda row: (doubtful(row), row.p50_s))
+    names = dict(zip(map(id, ways.values()), _names(ways), strict=True))
+    placed = tuple(Way(row, names[id(row)], speed(row, ranked[0]) or Speed(0.0, None)) for row in ranked)
+    return Contest(placed, _alike(placed), tuple(_untimed(rows, ways)))
+
+
+def _standing(row: ResultRow) -> tuple[int, bool, str]:
+    return trust_rank(row), not doubtful(row), row.finished_at
+
+
+def _names(ways: Mapping[tuple[str, str, str], ResultRow]) -> Iterator[str]:
+    """Implementation and backend, with switches where those two do not tell one way from another."""
+    known = [key[:2] for key in ways]
+    for key, row in ways.items():
+        switches = variation(row) if known.count(key[:2]) > 1 else ""
+        yield f"{row.implementation} ({row.backend}) {switches}".rstrip()
+
+
+def _alike(ways: Sequence[Way]) -> int:
+    """How many of the first cannot be told from the fastest; one in doubt is not told from anything, and leads nobody."""
+    count = 1
+    for way in ways[1:]:
+        if doubtful(way.row) or way.speed.interval is None:
+            break
+        _low, high = way.speed.interval
+        if high < 1 and way.speed.times < 1 - TELLING:
+            break
+        count += 1
+    return count
+
+
+def _untimed(rows: Sequence[ResultRow], ways: Mapping[tuple[str, str, str], ResultRow]) -> Iterator[str]:
+    timed = {key[:2] for key in ways}
+    endings: dict[tuple[str, str], str] = {}
+    for row in rows:
+        if (row.implementation, row.backend) not in timed:
+            endings[row.implementation, row.backend] = row.outcome.replace("_", " ")
+    for (implementation, backend), ended in endings.items():
+        yield f"{implementation} ({backend}): {ended}"

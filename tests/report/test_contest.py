@@ -1,0 +1,160 @@
+"""Implementations side by side: what stands beside what, who is called fastest, and who is not."""
+
+from dataclasses import replace
+
+import pytest
+
+from suite.report.contest import Contest, contests
+from suite.report.document import build
+from suite.report.html import render_html
+from suite.report.markdown import render_markdown
+from suite.rows import ResultRow
+from suite.show.contests import MOST_LINES, contest_lines
+from suite.show.screen import Screen
+from tests.report.builders import FakeReader, failed, result
+from tests.report.pages import Page
+
+EVIL = "<script>alert(1)</script>"
+
+
+def timed(p50_s: float, by: str = "library", backend: str = "cuda", half: float = 0.001, **fields) -> ResultRow:
+    row = result(**{name: fields.pop(name) for name in ("m", "regime", "format") if name in fields})
+    interval = (p50_s * (1 - half), p50_s * (1 + half))
+    return replace(row, implementation=by, backend=backend, p50_s=p50_s, interval_s=interval, **fields)
+
+
+def one(*rows: ResultRow) -> Contest:
+    (found,) = contests(rows)
+    return found
+
+
+def test_one_way_alone_is_no_contest() -> None:
+    assert contests([timed(1.0), timed(1.0, m=512), timed(2.0, regime="warm/sustained/device")]) == ()
+    assert contests([timed(1.0), failed("error", "it broke", implementation="triton")]) == ()
+
+
+def test_the_fastest_leads_with_how_much_and_its_interval() -> None:
+    found = one(timed(1.2, "library", "xla"), timed(1.0, "triton"), timed(1.1))
+    assert [way.name for way in found.ways] == ["triton (cuda)", "library (cuda)", "library (xla)"]
+    assert [way.speed.times for way in found.ways] == [1.0, pytest.approx(1 / 1.1), pytest.approx(1 / 1.2)]
+    assert found.alike == 1
+    assert found.verdict == "triton (cuda) is fastest, 1.1 (1.1 to 1.1) times as fast as library (cuda)"
+
+
+def test_the_interval_of_the_lead_is_that_of_two_medians() -> None:
+    """Of half widths of 1 % and 2 % the root of the sum of their squares is 2.24 %."""
+    found = one(timed(1.0, "triton", half=0.01), timed(1.1, half=0.02))
+    low, high = found.ways[1].speed.interval or (0, 0)
+    assert low == pytest.approx(1 / 1.1 / 1.0224, rel=1e-3)
+    assert high == pytest.approx(1 / 1.1 * 1.0224, rel=1e-3)
+
+
+@pytest.mark.parametrize(("slower", "half", "alike"), [(1.005, 0.0001, 2), (1.02, 0.02, 2), (1.02, 0.001, 1)])
+def test_under_one_per_cent_or_within_the_interval_ways_are_alike(slower: float, half: float, alike: int) -> None:
+    found = one(timed(1.0, "triton", half=half), timed(slower, half=half))
+    assert found.alike == alike
+    assert ("alike" in found.verdict) == (alike == 2)
+
+
+def test_three_alike_lead_before_a_fourth() -> None:
+    found = one(timed(1.0), timed(1.001, "triton"), timed(1.002, backend="xla"), timed(1.5, "compiled"))
+    assert found.alike == 3
+    assert found.verdict == (
+        "library (cuda), triton (cuda) and library (xla) are alike, 1.5 (1.5 to 1.5) times as fast as compiled (cuda)"
+    )
+
+
+@pytest.mark.parametrize("doubt", [{"contended": True}, {"converged": False}, {"steady": False}, {"interval_s": None}])
+def test_one_in_doubt_stands_behind_and_beats_nobody(doubt) -> None:
+    found = one(timed(1.0), replace(timed(0.5, "triton"), **doubt))
+    assert [way.name for way in found.ways] == ["library (cuda)", "triton (cuda)"]
+    assert found.verdict == "library (cuda) is fastest"
+
+
+def test_where_all_are_in_doubt_the_verdict_says_so() -> None:
+    found = one(timed(1.0, contended=True), timed(2.0, "triton", converged=False))
+    assert found.verdict == "library (cuda) reads fastest, and is in doubt: contended"
+
+
+def test_what_was_not_verified_or_not_measured_never_stands_beside_what_was() -> None:
+    wrong = replace(timed(0.1, "triton"), outcome="incorrect")
+    modelled = timed(0.1, "compiled", evidence="simulated")
+    assert contests([timed(1.0), wrong, modelled]) == ()
+    found = one(timed(1.0), timed(1.1, backend="xla"), wrong)
+    assert found.untimed == ("triton (cuda): incorrect",)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"device_uid": "another"},
+        {"workload_key": "another"},
+        {"distribution": "zeros"},
+        {"regime": "warm/sustained/device"},
+        {"job": "attention"},
+        {"evidence": "imported"},
+    ],
+)
+def test_another_device_case_data_regime_or_evidence_is_another_contest(other) -> None:
+    assert contests([timed(1.0), timed(1.1, "triton", **other)]) == ()
+
+
+def test_runs_of_two_backends_meet_and_of_two_results_the_trusted_newer_one_counts() -> None:
+    old, new, doubtful = (
+        timed(time_s, finished_at=f"2031-05-0{day}T00:00:00Z") for time_s, day in ((1.3, 1), (1.2, 2), (0.9, 3))
+    )
+    found = one(old, new, replace(doubtful, contended=True), timed(1.0, backend="xla"))
+    assert [way.row.p50_s for way in found.ways] == [1.0, 1.2]
+
+
+def test_switches_name_ways_that_nothing_else_tells_apart() -> None:
+    found = one(
+        timed(1.0, switches={"fp8_fast_accum": True}), timed(1.2, switches={"fp8_fast_accum": False}), timed(1.4, "triton")
+    )
+    assert [way.name for way in found.ways] == [
+        "library (cuda) fp8_fast_accum=True", "library (cuda) fp8_fast_accum=False", "triton (cuda)",
+    ]  # fmt: skip
+    assert contests([timed(1.0, switches={"a": True}), timed(1.2, switches={"a": False})]) == ()
+
+
+def test_calibration_and_collectives_have_no_contest() -> None:
+    for job in ("calibration", "collective"):
+        assert contests([timed(1.0, job=job), timed(1.1, "own", job=job)]) == ()
+
+
+def test_the_largest_case_comes_first() -> None:
+    rows = [timed(1.0, by, m=m) for m in (512, 8192, 4096) for by in ("library", "triton")]
+    assert [contest.first.params["m"] for contest in contests(rows)] == [8192, 4096, 512]
+
+
+def test_the_report_has_verdict_and_table_and_text_stays_text() -> None:
+    rows = (
+        timed(1.0, "triton"),
+        timed(1.1, EVIL),
+        timed(1.2, backend="xla"),
+        failed("unsupported", "no", implementation="flex"),
+    )
+    document = build(FakeReader(rows), ["latest"])
+    page = Page(render_html(document))
+    assert "triton (cuda) is fastest" in " ".join(page.texts.values())
+    assert "Not timed: flex (cuda): unsupported." in " ".join(page.texts.values())
+    assert EVIL not in render_html(document)
+    text = render_markdown(document)
+    assert "## Implementations side by side" in text
+    assert "| triton \\(cuda\\) | 1 |" in text or "| triton (cuda) | 1 |" in text
+    assert EVIL not in text
+
+
+def test_a_report_of_one_way_has_no_such_section() -> None:
+    document = build(FakeReader((timed(1.0), timed(1.0, m=512))), ["latest"])
+    assert "side by side" not in render_html(document)
+    assert "side by side" not in render_markdown(document)
+
+
+def test_the_terminal_has_a_line_a_case_and_says_what_it_leaves_out() -> None:
+    rows = [timed(1.0 + m / 1e4, by, m=m) for m in range(1, MOST_LINES + 4) for by in ("library", "triton")]
+    lines = list(contest_lines(rows, Screen()))
+    assert lines[1] == "implementations side by side"
+    assert len(lines) == 3 + MOST_LINES
+    assert lines[-1] == "  and 3 smaller cases: `roofbench report` has them"
+    assert list(contest_lines(rows[:1], Screen())) == []
