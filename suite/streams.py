@@ -1,10 +1,14 @@
 """Standard output and error that are closed, full, or in an encoding that has no word for what is printed."""
 
+import codecs
 import io
 import os
 import sys
 from collections.abc import Iterable
 from typing import Any, TextIO, cast
+
+PLAIN = "roofbench-plain"  # how an encoding error of the output is handled
+_IN_ASCII = {"µ": "u", "±": "+/-", "°": "deg ", "–": "-", "×": "x", "…": "..."}
 
 
 class Heedless:
@@ -37,8 +41,18 @@ class Heedless:
         return getattr(self._stream, name)
 
 
+def _written_plainly(error: UnicodeError) -> tuple[str, int]:
+    """The characters that units and intervals need, in ASCII; ``?`` for any other."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_IN_ASCII.get(character, "?") for character in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(PLAIN, _written_plainly)
+
+
 def prepare() -> None:
-    """Have both streams take any text: what is closed goes nowhere, what an encoding does not have becomes ``?``.
+    """Have both streams take any text: what is closed goes nowhere, what an encoding does not have is written without it.
 
     What standard error cannot take goes nowhere too.
     """
@@ -49,7 +63,7 @@ def prepare() -> None:
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
+        sys.stdout.reconfigure(errors=PLAIN)
     if not isinstance(sys.stderr, Heedless):
         sys.stderr = cast(TextIO, Heedless(sys.stderr))
 

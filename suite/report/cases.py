@@ -3,15 +3,27 @@
 Series are cut to at most ``POINTS`` values, and each value to 4,096 steps of its series' range, two characters each.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
 from suite.measurement import Measurement, SampleSet
 from suite.report.floors import Ground, floors, missed_by, times_over, verdict
+from suite.report.printable import clipped, printable
 from suite.report.timeaxis import TimeAxis
-from suite.report.timeline import Timeline, Track, binned, cells_in_order, cells_of, share_set, timeline, uncounted
-from suite.report.words import counted, duration, percent
+from suite.report.timeline import (
+    COUNTED,
+    LAGGING,
+    Timeline,
+    Track,
+    binned,
+    cells_in_order,
+    cells_of,
+    share_set,
+    timeline,
+    uncounted,
+)
+from suite.report.words import counted, cycles, duration, energy, percent, timing
 from suite.rows import ResultRow
 
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
@@ -33,12 +45,13 @@ def case_data(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str
     return {
         "verdict": verdict(row, below),
         "floors": [[f.name, duration(f.time_s), times_over(missed_by(row, f)), f.basis, int(f.applies)] for f in below],
-        "taken": _taken(samples),
+        "taken": _taken(samples, row),
         "ordered": not found.timed,
         "samples": _samples(found),
         **(_beside(found, found.axis, ground.ceilings.info.power_limit_w) if found.axis is not None else {}),
         "about_clocks": found.about_clocks,
-        "remark": uncounted((reason for reason in found.throttle if any(reason.values)), row.throttle),
+        "remark": "; ".join(_remarks(row, found)),
+        "missing": _missing(measured, found),
     }
 
 
@@ -49,9 +62,38 @@ def packed(values: Iterable[float], low: float, high: float) -> str:
     return "".join(DIGITS[step // len(DIGITS)] + DIGITS[step % len(DIGITS)] for step in steps)
 
 
-def _taken(samples: SampleSet) -> str:
+def _taken(samples: SampleSet, row: ResultRow) -> str:
     each = f" of {counted(samples.launches, 'launch', 'launches')} each" if samples.launches > 1 else ""
-    return f"{counted(samples.count, 'sample')}{each}, by {samples.method}"
+    said = [f"{counted(samples.count, 'sample')}{each}, by {samples.method}: median {timing(row)}"]
+    if row.interval_s is not None:
+        said.append(f"its 95 % interval {duration(row.interval_s[0])} to {duration(row.interval_s[1])}")
+    if row.p05_s is not None and row.p95_s is not None:
+        said.append(f"p05 {duration(row.p05_s)}, p95 {duration(row.p95_s)}")
+    if row.p50_cycles:
+        said.append(f"{cycles(row)} cycles")
+    if row.energy_j is not None:
+        said.append(f"{energy(row)} a launch")
+    return ", ".join(said)
+
+
+def _remarks(row: ResultRow, found: Timeline) -> Iterator[str]:
+    if said := uncounted((reason for reason in found.throttle if any(reason.values)), row.throttle):
+        yield said
+    if found.power is not None and row.load == "burst":
+        yield f"of power: {LAGGING}"
+
+
+def _missing(measured: Measurement, found: Timeline) -> str:
+    """Why neither clock nor power stands beneath the samples; empty where one does."""
+    if found.clocks or found.power:
+        return ""
+    silent = ((name, measured.telemetry.get(name)) for name in (COUNTED, "sm_clock", "power"))
+    reasons = (
+        f"{name.replace('_', ' ')}: {clipped(printable(each.unavailable))}"
+        for name, each in silent
+        if each and each.unavailable
+    )
+    return "; ".join(reasons) or "clock and power were not read on this device"
 
 
 def _samples(found: Timeline) -> dict[str, Any]:

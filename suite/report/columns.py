@@ -8,6 +8,7 @@ from suite.report.quantities import tokens_rate
 from suite.report.words import (
     bytes_rate,
     case_detail,
+    per_joule,
     percent,
     rate_unit,
     relative_error,
@@ -47,6 +48,10 @@ def ending(row: ResultRow) -> str:
 
 def _error(row: ResultRow) -> str:
     return relative_error(row.error_rel) if row.error_rel is not None else NOTHING
+
+
+def _power(row: ResultRow) -> str:
+    return si(row.power_w, "W") if row.power_w is not None else NOTHING
 
 
 def _quantisation(row: ResultRow) -> str:
@@ -115,6 +120,13 @@ FIGURES = (
         lambda row: si(row.clock_hz, "Hz"),
         lambda row: row.clock_hz,
     ),
+    _figure("Power", "Mean of the device's power while samples were taken, sustained", _power, lambda row: row.power_w),
+    _figure(
+        "Per joule",
+        "Useful operations per joule, in sustained windows of 2 s and more",
+        lambda row: per_joule(row) if row.energy_j and row.flops else NOTHING,
+        lambda row: row.flops / row.energy_j if row.energy_j and row.flops else None,
+    ),
     Column("Error", "Relative error against the reference", _error, lambda row: row.error_rel),
     Column(
         "Quantisation",
@@ -126,11 +138,11 @@ FIGURES = (
 REMARKS = Column("Remarks", "Reasons and what to know before trusting the number", remarks, remarks)
 
 COLUMNS = (*IDENTITY, *FIGURES, REMARKS)
-RARE = ("Quantisation", "Tokens")
+RARE = ("Quantisation", "Tokens", "Power", "Per joule")
 
 
 def told(columns: Iterable[Column], rows: Sequence[ResultRow]) -> tuple[Column, ...]:
-    """The columns without those that only some runs have and ``rows`` do not: the error of quantisation."""
+    """The columns without those that only some runs have and ``rows`` do not, such as power."""
     return tuple(column for column in columns if column.title not in RARE or any(column.sort(row) is not None for row in rows))
 
 

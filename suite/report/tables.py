@@ -23,6 +23,8 @@ REST = named(
     "Empirical",
     "Of boost",
     "Clock",
+    "Power",
+    "Per joule",
     "Error",
     "Quantisation",
     "Implementation",

@@ -8,22 +8,26 @@ from typing import NamedTuple
 from suite.backend import Channel
 from suite.measure.statistics import median, quantile
 from suite.measure.timeline import sample_times_s
-from suite.measurement import Measurement
+from suite.measurement import Measurement, SampleSet
 from suite.report.timeaxis import TimeAxis, time_axis
 from suite.roofline import POWER_CAPS, launch_times_s
 from suite.telemetry import THROTTLE_PREFIX
 
+COUNTED = "device_clock"
 BOTH_CLOCKS = (
     "the device clock is counted on the device, the sm clock is what the driver reports: they may differ, and fractions use "
     "the counted one"
 )
+OF_SAMPLES = "the device clock is counted over each sample, idle time between them left out, and fractions use it"
+LAGGING = "a burst is over before the sensor of power follows it: this is of before"
 REPORTED_CLOCK = "the sm clock is what the driver reports; none was counted on the device, so that no fraction is at the clock"
 
 
 class Track(NamedTuple):
     """One quantity over time.  ``channel`` is its name in telemetry, without ``throttle.``, and ``name`` the same for people.
 
-    ``backward``: each value covers the time that ends with it, not the time that begins.
+    ``backward``: each value covers the time that ends with it, not the time that begins.  ``of_samples``: each value covers a
+    sample, not a stretch of the time in which samples were taken.
     """
 
     channel: str
@@ -31,6 +35,12 @@ class Track(NamedTuple):
     times_s: tuple[float, ...]
     values: tuple[float, ...]
     backward: bool = False
+    of_samples: bool = False
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is a clock that the device counted itself."""
+        return self.channel == COUNTED
 
     @property
     def name(self) -> str:
@@ -68,7 +78,10 @@ class Timeline:
     @property
     def about_clocks(self) -> str:
         """Which clock is which, and which of them fractions use; empty where no driver reports one."""
-        if all(clock.backward for clock in self.clocks):
+        reported = [clock for clock in self.clocks if not clock.is_counted]
+        if any(clock.of_samples for clock in self.clocks):
+            return f"{OF_SAMPLES}; the sm clock is what the driver reports" if reported else OF_SAMPLES
+        if not reported:
             return ""
         return BOTH_CLOCKS if len(self.clocks) > 1 else REPORTED_CLOCK
 
@@ -80,7 +93,7 @@ def timeline(measured: Measurement) -> Timeline | None:
         return None
     channels = measured.telemetry
     launches = Track("time of one launch", "s", tuple(sample_times_s(samples)), tuple(launch_times_s(samples)))
-    clocks = [_track(channels, name) for name in ("device_clock", "sm_clock")]
+    clocks = [_of_samples(samples, launches.times_s) or _track(channels, COUNTED), _track(channels, "sm_clock")]
     beside = [*clocks, _track(channels, "power"), _track(channels, "temperature"), *_throttle(channels)]
     readings = (time_s for track in beside if track for time_s in track.times_s)
     return Timeline(
@@ -125,6 +138,13 @@ def uncounted(reasons: Iterable[Track], throttle: str | None) -> str:
     return f"{set_too[0]} counts as throttling only where the driver's clock is under its maximum" if set_too else ""
 
 
+def _of_samples(samples: SampleSet, times_s: Sequence[float]) -> Track | None:
+    """The clock that was counted over each kept sample, where it was over every one and it is known when."""
+    if not times_s or len(samples.clocks_khz) != len(times_s):
+        return None
+    return Track(COUNTED, "Hz", tuple(times_s), tuple(clock * 1e3 for clock in samples.clocks_khz), of_samples=True)
+
+
 def _track(channels: Mapping[str, Channel], name: str) -> Track | None:
     channel = channels.get(name)
     if channel is None:
@@ -133,7 +153,7 @@ def _track(channels: Mapping[str, Channel], name: str) -> Track | None:
     if not pairs:
         return None
     times_s, values = zip(*pairs, strict=True)
-    return Track(name.removeprefix(THROTTLE_PREFIX), channel.unit, times_s, values, backward=name == "device_clock")
+    return Track(name.removeprefix(THROTTLE_PREFIX), channel.unit, times_s, values, backward=name == COUNTED)
 
 
 def _throttle(channels: Mapping[str, Channel]) -> Iterator[Track]:

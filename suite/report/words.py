@@ -47,6 +47,19 @@ def bytes_rate(row: ResultRow) -> str:
     return f"{si(row.bytes_s, 'B/s')}{' busbw' * (row.bound == Bound.LINK)}"
 
 
+def energy(row: ResultRow) -> str:
+    """Of one launch, ``1.13 J``, with operations per joule where there are any: ``0.972 TFLOP/J``."""
+    if row.energy_j is None:
+        return UNKNOWN
+    each = si(row.energy_j, "J") if row.energy_j >= 1 else f"{row.energy_j:.3g} J"
+    return f"{each}, {per_joule(row)}" if row.flops else each
+
+
+def per_joule(row: ResultRow) -> str:
+    """Useful operations per joule; energy is known of sustained windows of 2 s and more."""
+    return si(row.flops / row.energy_j, rate_unit(row.format).replace("/s", "/J")) if row.energy_j and row.flops else UNKNOWN
+
+
 def relative_error(value: float | None) -> str:
     """Two digits: ``2.6e-02``; 0 where not one bit differs."""
     return UNKNOWN if value is None else f"{value:.1e}" if value else "0"

@@ -11,7 +11,7 @@ from suite.report.floors import Floor, Ground, floors, missed_by, times_over, ve
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
 from suite.report.quantities import MASK, named_fact, readings, tokens_rate
 from suite.report.system import UNAVAILABLE, Field, together
-from suite.report.timeline import timeline
+from suite.report.timeline import COUNTED, timeline
 from suite.report.unshared import unshared
 from suite.report.words import (
     UNKNOWN,
@@ -20,6 +20,7 @@ from suite.report.words import (
     counted,
     cycles,
     duration,
+    energy,
     no_interval,
     percent,
     rate_unit,
@@ -127,7 +128,7 @@ def _figures(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str,
         fractions["boost"] = f"{UNKNOWN} (no maximum clock can be read here)"
     count = counted(row.count or 0, "sample")
     return {
-        "time": f"{timing(row)}, {_interval(row)}",
+        "time": f"{timing(row)}, {_interval(row, measured)}",
         **({"cycles": f"{cycles(row)}, by the clock counted over each sample"} if row.p50_cycles else {}),
         "spread": f"p05 {duration(row.p05_s)}, p95 {duration(row.p95_s)}, min {duration(row.min_s)}, {count}",
         "converged": _answer(row.converged),
@@ -147,17 +148,20 @@ def _figures(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str,
         **_rounding(row),
         "clock": f"{si(row.clock_hz, 'Hz')}, counted on the device" if row.clock_hz else UNKNOWN,
         "power": si(row.power_w, "W"),
-        "energy": si(row.energy_j, "J") if row.energy_j is None or row.energy_j >= 1 else f"{row.energy_j:.3g} J",
+        "energy": energy(row),
         "throttle": UNKNOWN if row.throttle is None else spaced_percents(row.throttle) or "none seen",
         "peak memory": _peak_memory(measured),
     }
 
 
-def _interval(row: ResultRow) -> str:
+def _interval(row: ResultRow, measured: Measurement) -> str:
     if row.interval_s is None:
         return no_interval(row)
     low_s, high_s = row.interval_s
-    return f"95 % interval of the median {duration(low_s)} to {duration(high_s)}"
+    times_s = launch_times_s(measured.samples) if measured.samples is not None else ()
+    whole = bool(times_s) and low_s <= min(times_s) and high_s >= max(times_s)
+    said = f"95 % interval of the median {duration(low_s)} to {duration(high_s)}"
+    return f"{said}, the whole range of the samples: they say no more" if whole else said
 
 
 def _peak_memory(measured: Measurement) -> str:
@@ -230,7 +234,7 @@ def _stretches(count: int) -> str:
 def _over_time(detail: ResultDetail, power_limit_w: float | None, screen: Screen) -> Iterator[str]:
     found = timeline(detail.measurement)
     if found is not None:
-        yield from timeline_lines(found, Limits(power_limit_w, detail.row.throttle), screen)
+        yield from timeline_lines(found, Limits(power_limit_w, detail.row.throttle, detail.row.load == "burst"), screen)
 
 
 def _telemetry(measured: Measurement) -> Iterator[str]:
@@ -240,7 +244,9 @@ def _telemetry(measured: Measurement) -> Iterator[str]:
             continue
         title = printable(name.replace("_", " ")) + " mask" * (channel.unit == MASK)
         if channel.values:
-            yield f"  {title}: {printable(readings(channel.values, channel.unit))}"
+            of_window = name == COUNTED and measured.samples is not None and measured.samples.clocks_khz
+            over = ", each over a window, pauses between samples included" if of_window else ""
+            yield f"  {title}: {printable(readings(channel.values, channel.unit))}{over}"
         else:
             yield f"  {title}: unavailable, {clipped(printable(channel.unavailable)) or 'no reading in the window'}"
 
@@ -256,7 +262,7 @@ def _check(check: Check) -> str:
     error = "not computed" if check.error_rel is None else _digits(check.error_rel)
     projection = "" if check.projection_error is None else f", worst row {_digits(check.projection_error)}"
     return (
-        f"{verdict}; error {error} of {check.tolerance:.2e} allowed{projection}, "
+        f"{verdict}; error {error} of {_digits(check.tolerance)} allowed{projection}, "
         f"{check.unwritten} unwritten, {check.nonfinite} not finite"
     )
 

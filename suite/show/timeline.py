@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from suite.report.printable import printable
 from suite.report.timeaxis import TimeAxis
-from suite.report.timeline import Bin, Timeline, Track, binned, cells_in_order, share_set, uncounted
+from suite.report.timeline import LAGGING, Bin, Timeline, Track, binned, cells_in_order, share_set, uncounted
 from suite.report.words import counted, duration, percent, si
 from suite.show.screen import Screen
 from suite.show.tracks import (
@@ -28,10 +28,14 @@ SI_UNITS = ("Hz", "W")
 
 
 class Limits(NamedTuple):
-    """The device's power limit, and the throttling that a result is said to have had (see ``suite.roofline.throttle``)."""
+    """The device's power limit, and the throttling that a result is said to have had (see ``suite.roofline.throttle``).
+
+    ``burst``: the samples were over before the sensor of power had followed them.
+    """
 
     power_w: float | None
     throttle: str | None
+    burst: bool = False
 
 
 class Panel(NamedTuple):
@@ -110,6 +114,7 @@ def _lines(found: Timeline, axis: TimeAxis, limits: Limits, screen: Screen) -> I
     yield from _clock(found.clocks, axis, screen)
     if found.power is not None:
         limit = f" of {si(limits.power_w, 'W')} allowed" if limits.power_w else "; its limit is not known"
+        limit += f"; {LAGGING}" if limits.burst else ""
         yield _line(found.power, axis, screen, limit, Scale(0.0, limits.power_w) if limits.power_w else None)
     if found.temperature is not None:
         yield _line(found.temperature, axis, screen)
@@ -118,7 +123,8 @@ def _lines(found: Timeline, axis: TimeAxis, limits: Limits, screen: Screen) -> I
 def _clock(clocks: Sequence[Track], axis: TimeAxis, screen: Screen) -> Iterator[Panel]:
     """The device's own clock; a single reading of it has no course, which the driver's then shows."""
     for clock in clocks:
-        how = " (counted by the device)" if clock.backward else " (as the driver reports it)"
+        counted_how = "counted by the device over each sample" if clock.of_samples else "counted by the device"
+        how = f" ({counted_how})" if clock.is_counted else " (as the driver reports it)"
         yield _line(clock, axis, screen, how)
         if len(clock.values) > 1:
             return

@@ -15,6 +15,7 @@ from suite.outcome import Outcome
 from suite.report.floors import Ground
 from suite.report.panels import panel
 from suite.report.timeline import timeline
+from suite.roofline import launch_times_s
 from suite.rows import ResultDetail
 from suite.show.detail import detail_lines
 from suite.show.screen import Screen
@@ -108,6 +109,15 @@ def test_readings_and_facts_have_units_and_prefixes() -> None:
         "flush 33.6 MB",
     ):
         assert expected in lines
+
+
+def test_an_interval_as_wide_as_all_samples_says_that_they_say_no_more() -> None:
+    shown = detail()
+    times_s = launch_times_s(shown.measurement.samples)
+    whole = replace(shown.row, interval_s=(min(times_s), max(times_s)))
+    within = replace(shown.row, interval_s=(min(times_s), sorted(times_s)[-2] * 0.999))
+    texts = ["\n".join(detail_lines(replace(shown, row=row), GROUND, PLAIN)) for row in (whole, within)]
+    assert ["the whole range of the samples" in text for text in texts] == [True, False]
 
 
 def test_libraries_that_are_not_there_are_one_line() -> None:
@@ -230,6 +240,11 @@ def test_a_window_of_the_devices_own_clock_is_drawn_as_far_as_it_was_counted() -
     assert width > 10
     assert low.split() == ["_" * width] * 3
     assert [len(part) for part in top.split()] == pytest.approx([width] * 2, abs=1)
+
+
+def test_power_beside_a_burst_is_said_to_lag() -> None:
+    lines = figure(RECORDED["sustained"], limits=Limits(700.0, "", burst=True))
+    assert "of before" in " ".join(" ".join(lines).split())
 
 
 def test_power_is_drawn_against_its_limit_and_without_one_says_so() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,10 +70,13 @@ def test_closed_streams_are_as_good_as_the_null_device(closed: str, tmp_path: Pa
     ],
     ids=lambda environment: next(iter(environment)),
 )
-def test_what_an_encoding_lacks_is_a_question_mark(environment: dict[str, str], tmp_path: Path) -> None:
+def test_what_an_encoding_lacks_is_written_without_it(environment: dict[str, str], tmp_path: Path) -> None:
     ran = shell(tmp_path, f"$R run {TINY}", **environment)
     assert (ran.status, ran.err) == (0, "")
-    assert "?s" in shell(tmp_path, "$R show", **environment).out
+    said = shell(tmp_path, "$R show", **environment).out
+    assert re.search(r"\d [un]s ", said)
+    assert "+/- of p50" in said
+    assert "?" not in said
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

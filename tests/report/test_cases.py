@@ -62,7 +62,7 @@ def test_two_hundred_readings_stay_as_they_are_and_more_are_thinned():
 
 def test_cases_of_a_run_take_two_kilobytes_on_average():
     kinds = [sustained(1.6e-3, 0.3), sustained(1e-4, 0.3), sustained(1e-4, 1.0), sustained(1e-5, 0.1), burst(1.4e-3)]
-    assert sum(map(size, map(data, kinds))) / len(kinds) < 2100
+    assert sum(map(size, map(data, kinds))) / len(kinds) < 2300
     assert size(data(sustained(1e-3, 10.0))) < 5000
 
 
@@ -102,6 +102,27 @@ def test_an_older_store_and_a_device_that_nothing_reads_are_said_to_be_so():
     bare = data(replace(untimed(sustained(1e-3)), telemetry={}))
     assert "axis" not in bare
     assert bare["samples"]["y"]
+    assert bare["missing"] == "clock and power were not read on this device"
+
+
+def test_a_device_that_nothing_reads_says_why() -> None:
+    silent = {"device_clock": Channel("Hz", (), (), "no counter"), "power": Channel("W", (), (), "RAPL is not readable")}
+    said = data(replace(sustained(1e-3), telemetry=silent))["missing"]
+    assert said == "device clock: no counter; power: RAPL is not readable"
+    assert data(sustained(1e-3))["missing"] == ""
+
+
+def test_power_beside_a_burst_is_said_to_lag() -> None:
+    assert "before the sensor of power follows it" in data(burst(1.4e-3), result(regime="cold/burst/device"))["remark"]
+    assert "sensor" not in data(sustained(1e-3))["remark"]
+
+
+def test_what_was_taken_has_the_interval_and_the_spread() -> None:
+    said = data(sustained(1e-3), result(p05_s=0.9e-3, p95_s=1.1e-3, p50_cycles=2.2e6, energy_j=0.5))["taken"]
+    assert "its 95 % interval" in said
+    assert "p05 900.0 µs, p95 1.100 ms" in said
+    assert "2,200,000 cycles" in said
+    assert "0.5 J" in said
 
 
 def test_the_page_of_a_case_says_which_clock_is_counted() -> None:

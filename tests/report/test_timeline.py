@@ -39,6 +39,27 @@ def test_the_devices_own_clock_comes_first_and_covers_the_time_before_each_value
     assert [(clock.name, clock.backward) for clock in found.clocks] == [("device clock", True), ("sm clock", False)]
 
 
+def counted_over_samples(measured):
+    clocks_khz = tuple(1_300_000 + index for index in range(len(measured.samples.durations_ns)))
+    return replace(measured, samples=replace(measured.samples, clocks_khz=clocks_khz))
+
+
+def test_a_clock_that_was_counted_over_each_sample_takes_the_place_of_that_of_windows():
+    """The latter counts the idle time between samples, when the clock rises, and is no clock that a sample ran at."""
+    measured = counted_over_samples(burst(1.4e-3))
+    found = timeline(measured)
+    own, driver = found.clocks
+    assert (own.name, own.of_samples, own.backward, driver.name) == ("device clock", True, False, "sm clock")
+    assert own.times_s == found.launches.times_s
+    assert own.values[:2] == (1.3e9, 1.300001e9)
+    assert found.about_clocks.startswith("the device clock is counted over each sample")
+
+
+def test_where_it_is_not_known_when_samples_were_taken_windows_keep_theirs():
+    own, _ = timeline(untimed(counted_over_samples(burst(1.4e-3)))).clocks
+    assert own.backward
+
+
 def test_what_was_not_read_and_what_is_no_number_is_left_out():
     telemetry = {
         "sm_clock": Channel("Hz", (), (), "not offered"),

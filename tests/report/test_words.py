@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from suite.report.words import (
@@ -6,9 +8,11 @@ from suite.report.words import (
     cycles,
     doubtful,
     duration,
+    energy,
     half_width_percent,
     marks,
     moment,
+    per_joule,
     percent,
     rate_unit,
     short_marks,
@@ -76,6 +80,14 @@ def test_a_median_that_is_known_better_in_cycles_is_marked_with_them():
     assert marks(result(**held, interval_s=(1.999e-3, 2.001e-3))) == (), "the time is known as well"
     assert marks(result(**{**held, "converged": False}, interval_s=(1.96e-3, 2.04e-3))) == ("not converged",)
     assert cycles(result(p50_s=2e-3)) == ""
+
+
+def test_energy_is_of_one_launch_and_says_what_a_joule_gives():
+    row = result(4096, 4096, 4096, energy_j=0.2)
+    assert energy(row) == "0.2 J, 687 GFLOP/J"
+    assert energy(replace(row, energy_j=2.0, format="int8")) == "2.00 J, 68.7 GOP/J"
+    assert energy(replace(row, flops=0)) == "0.2 J"
+    assert energy(replace(row, energy_j=None)) == per_joule(replace(row, energy_j=None)) == "n/a"
 
 
 def test_one_is_not_said_in_the_plural():

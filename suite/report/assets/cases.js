@@ -245,9 +245,8 @@
     return [
       `${data.taken}; drawn as ${groups} ${data.samples.p05 ? "groups of neighbours" : "points"}, readings as at most ${points} a series.`,
       data.axis && data.axis.length > 1 ? "The idle time between windows is cut short (shaded)." : "",
-      ...[data.about_clocks, data.remark].map((said) => (said ? `${said[0].toUpperCase()}${said.slice(1)}.` : "")),
+      ...[data.about_clocks, data.remark, data.missing].map((said) => (said ? `${said[0].toUpperCase()}${said.slice(1)}.` : "")),
       data.ordered ? "This store does not say when the samples were taken." : "",
-      !data.axis || !(data.clocks.length || data.power) ? "Clock and power were not read on this device." : "",
     ].filter(Boolean).join(" ");
   }
 
