@@ -174,7 +174,7 @@ def test_cases_that_ended_badly_show_in_the_exit_status(tmp_path: Path) -> None:
     assert "2 incorrect" in said.out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
 def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(number: signal.Signals, tmp_path: Path) -> None:
     with start(tmp_path, "run", *LONG) as child:
         assert child.stdout is not None

@@ -81,6 +81,7 @@ def test_two_runs_are_compared_and_the_versions_said_to_differ(measured: Path, n
     ]
 
 
+@pytest.mark.thorough
 def test_an_interrupted_run_goes_on(tmp_path: Path, site: Path) -> None:
     said = roofbench(tmp_path, site, "run", *QUICK, "max_time_s=0.3")  # each part of the run has at least one case
     parts = 1

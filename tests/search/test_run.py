@@ -112,7 +112,10 @@ def test_where_all_finalists_are_wrong_the_next_are_measured(tmp_path: Path) -> 
     assert (info.status, info.finished, info.planned) == ("complete",) + 2 * (CALIBRATION + 2 * LOADS,)
 
 
-@pytest.mark.parametrize("fault", ["abort", "error", "oom", "abort@measure"])
+MORE_FAULTS = [pytest.param(fault, marks=pytest.mark.thorough) for fault in ("oom", "abort@measure")]
+
+
+@pytest.mark.parametrize("fault", ["abort", "error", *MORE_FAULTS])
 def test_a_candidate_that_fails_falls_out_and_the_search_goes_on(fault: str, tmp_path: Path) -> None:
     said = run(tmp_path, f"++backends.fake.options.faults={{{BEST}:{fault}}}", "search.budget_s=3")
     assert said.status == 0, said.err
@@ -146,7 +149,7 @@ def test_one_load_is_searched_alone_where_it_was_asked_for(tmp_path: Path) -> No
     [
         ("round 1 of 3, 9 candidates", {"looks": 12}, CALIBRATION),
         ("[ 7/11]", {"finalists": 2}, CALIBRATION + 2),
-        ("[10/11]", {"finalists": 5}, CALIBRATION + 5),
+        pytest.param("[10/11]", {"finalists": 5}, CALIBRATION + 5, marks=pytest.mark.thorough),
     ],
 )
 def test_a_killed_search_goes_on_and_nothing_is_lost_or_doubled(
