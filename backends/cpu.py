@@ -170,7 +170,7 @@ class CpuBackend:
 
 def _refuse_fewer(threads: int, limit: str) -> None:
     """OpenMP starts fewer threads than torch asks for under this limit, torch is not told, and its products have holes."""
-    if limit.isdecimal() and int(limit) < threads:
+    if limit.isascii() and limit.isdecimal() and int(limit) < threads:
         raise UsageError(
             f"OMP_THREAD_LIMIT={limit} allows fewer threads than the {threads} that backend cpu uses; unset it, or set "
             f"backends.cpu.options.threads={limit}"

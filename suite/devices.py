@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # What a loaded driver leaves in /dev.
 DEVICE_NODES = {"cuda": Path("/dev/nvidiactl"), "rocm": Path("/dev/kfd")}
-CLASS = re.compile(r"backend [\w.]+:\w+(?:: (?:(\w+): )?| )")  # how a probe's reason begins
+CLASS = re.compile(r"backend [\w.]+:[\w.]+(?:: (?:(\w+): )?| )")  # how a probe's reason begins
 LIST = "`roofbench devices` lists what there is"
 OWN = "backends"  # the package of the backends that come with roofbench
 NOT_BUILT = "not built into this version of roofbench"
@@ -98,6 +98,11 @@ def missing(target: str) -> str:
     return f"its module {module} is not installed"
 
 
+def _names_no_module(target: str) -> bool:
+    """Whether a target leads nowhere, which no other machine would change; a backend of ours may come with another version."""
+    return not target.startswith(f"{OWN}.") and bool(missing(target))
+
+
 def built_in() -> list[str]:
     """The backends that this version can measure with, of those it has settings for."""
     offered = sorted(file.name.removesuffix(".yaml") for file in (resources.files("configs") / "backend").iterdir())
@@ -156,7 +161,8 @@ def _devices(backend: BackendSettings, ask: "Ask") -> Sequence[DeviceInfo]:
     _refuse_settings(result.error, backend)
     if not result.devices:
         why = without_classes(result.error) or "it finds none"
-        raise DeviceNotFound(f"no device for backend '{backend.name}'{_of_plugin(backend)}: {why}; {LIST}")
+        refusal = UsageError if _names_no_module(backend.target or "") else DeviceNotFound
+        raise refusal(f"no device for backend '{backend.name}'{_of_plugin(backend)}: {why}; {LIST}")
     return result.devices
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Self
 from suite.backend import DeviceInfo
 from suite.errors import DeviceBusy, UsageError
 from suite.label import write_label
+from suite.paths import shown
 
 DIRECTORY_VARIABLE = "ROOFBENCH_LOCK_DIR"
 SHARED = (Path("/run/lock"), Path("/tmp"))  # writable by everyone, with the sticky bit, where they exist
@@ -103,7 +104,7 @@ def lock_directory() -> Path:
         if not given:
             _open_to_all(path)
     except OSError as error:
-        raise UsageError(f"lock directory {path} cannot be made ({error.strerror}); set {DIRECTORY_VARIABLE}") from None
+        raise UsageError(f"lock directory {shown(path)} cannot be made ({error.strerror}); set {DIRECTORY_VARIABLE}") from None
     return path
 
 
@@ -167,12 +168,12 @@ def _lock(device: DeviceInfo, wait: Wait, until: float) -> int:
     try:
         descriptor = _open(path)
     except OSError as error:
-        raise UsageError(f"lock file {path} cannot be opened ({error.strerror}); set {DIRECTORY_VARIABLE}") from None
+        raise UsageError(f"lock file {shown(path)} cannot be opened ({error.strerror}); set {DIRECTORY_VARIABLE}") from None
     try:
         _acquire(descriptor, device, wait, until)
     except OSError as error:
         os.close(descriptor)
-        raise UsageError(f"lock file {path} cannot be locked ({error.strerror}); set {DIRECTORY_VARIABLE}") from error
+        raise UsageError(f"lock file {shown(path)} cannot be locked ({error.strerror}); set {DIRECTORY_VARIABLE}") from error
     except BaseException:
         os.close(descriptor)
         raise

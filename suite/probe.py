@@ -19,17 +19,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from suite.backend import DeviceInfo
+from suite.errors import UsageError
 from suite.launcher.reaper import MARK, kill_marked
+from suite.loading import loaded
 from suite.plugins.place import sources
 from suite.worker.lifeline import bind_to_parent, leave_no_core
 
 TIME_LIMIT_S = 90.0  # the first import of a framework from a cold network disk takes most of a minute
 FAILURE_SERVES_S = 600.0
+LEAVE_S = 1.0
+KILLED_S = 30.0  # as for a worker: the kernel may take long to tear down a device's context, and a wedged driver never ends it
 MAX_ANSWER_BYTES = 2**20
 CACHE_VERSION = 1
 
@@ -103,7 +107,10 @@ def forget(target: str, options: Mapping[str, Any] | None = None, *, root: Path 
 
 
 def _ask(target: str, options: Mapping[str, Any], time_limit_s: float) -> ProbeResult:
-    """Run the child and read its one answer; it is killed with its children when it takes too long."""
+    """Run the child and read its one answer; it is killed with its children when it takes too long.
+
+    A process that waits within the kernel dies of nothing: one that would not die is not waited for, and the answer says so.
+    """
     ours, theirs = socket.socketpair()
     mark = f"probe-{os.getpid()}-{secrets.token_hex(4)}"
     with ours, tempfile.TemporaryFile() as printed:
@@ -121,11 +128,13 @@ def _ask(target: str, options: Mapping[str, Any], time_limit_s: float) -> ProbeR
         try:
             answer = _read_all(ours)
         except TimeoutError:
-            return ProbeResult((), f"backend {target} did not say within {time_limit_s:g} s which devices there are")
+            answer = None
         finally:
-            _end(child, mark)
+            stays = _end(child, mark)
+        if answer is None:
+            return ProbeResult((), f"backend {target} did not say within {time_limit_s:g} s which devices there are{stays}")
         printed.seek(0)
-        return _understood(answer, target, child.returncode, printed.read())
+        return _understood(answer, target, child.returncode, printed.read(), stays)
 
 
 def _command(fd: int, target: str, options: Mapping[str, Any]) -> list[str]:
@@ -140,24 +149,34 @@ def _read_all(sock: socket.socket) -> bytes:
     return bytes(answer)
 
 
-def _end(child: subprocess.Popen[bytes], mark: str) -> None:
-    """Give a child that has answered a moment to leave, so that its exit status tells; then kill it and what it started."""
+def _end(child: subprocess.Popen[bytes], mark: str) -> str:
+    """Give a child that has answered a moment to leave, so that its exit status tells; then kill it and what it started.
+
+    Returns what to say of a child that cannot be killed; empty where it is gone.
+    """
     with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(1.0)
+        child.wait(LEAVE_S)
     if child.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(KILLED_S)
     kill_marked(mark)
+    if child.poll() is None:
+        return f"; its process {child.pid} was killed and did not end within {KILLED_S:g} s, as under a driver that is wedged"
+    return ""
 
 
-def _understood(answer: bytes, target: str, status: int, printed: bytes) -> ProbeResult:
+def _understood(answer: bytes, target: str, status: int | None, printed: bytes, stays: str) -> ProbeResult:
+    """The child's answer.  Devices of a backend whose process cannot be killed are not to be measured: a driver holds it."""
     try:
-        return _from_json(json.loads(answer))
+        found = _from_json(json.loads(answer))
     except (ValueError, KeyError, TypeError):
         lines = printed.decode(errors="replace").strip().splitlines()
         said = f"; it printed last: {lines[-1][:200]}" if lines else ""
-        return ProbeResult((), f"backend {target} ended with status {status} before it named its devices{said}")
+        ended = "said nothing" if status is None else f"ended with status {status}"
+        return ProbeResult((), f"backend {target} {ended} before it named its devices{said}{stays}")
+    return ProbeResult((), found.error or f"backend {target} named its devices{stays}") if stays else found
 
 
 def _identity(target: str, options: Mapping[str, Any], root: Path) -> str:
@@ -182,7 +201,7 @@ def _sources(target: str) -> Iterator[Path]:
     yield from _BACKENDS.rglob("*.py")
     module = target.partition(":")[0]
     if not module.startswith(f"{_BACKENDS.name}."):
-        yield from sources(module)
+        yield from (path for path in sources(module) if path.is_file())  # what is built into Python lies nowhere
 
 
 def _text(path: Path) -> str | None:
@@ -242,6 +261,21 @@ def _from_json(data: Mapping[str, Any]) -> ProbeResult:
     return ProbeResult(tuple(DeviceInfo.from_json(device) for device in data["devices"]), data["error"])
 
 
+def _refuse_no_class(target: str) -> None:
+    """``UsageError`` for a target that is not in its module: no driver or device would make it one.
+
+    What importing the module raises escapes as it is.
+    """
+    module, _, name = target.partition(":")
+    import_module(module)
+    try:
+        there = callable(loaded(target))
+    except AttributeError:
+        there = False
+    if not there:
+        raise UsageError(f"module {module} has no class {name}; a target is MODULE:CLASS, such as backends.cpu:CpuBackend")
+
+
 def main() -> int:
     """The child: load the backend, write its devices to the inherited socket, leave."""
     parser = argparse.ArgumentParser(prog="python -m suite.probe")
@@ -258,7 +292,12 @@ def main() -> int:
     from suite.worker.serve import caught, describe, made
 
     found: list[DeviceInfo] = []
-    failure = caught(lambda: found.extend(made(given.target, given.options).devices()), describe)
+
+    def find() -> None:
+        _refuse_no_class(given.target)
+        found.extend(made(given.target, given.options).devices())
+
+    failure = caught(find, describe)
     result = ProbeResult((), f"backend {given.target}: {failure.reason}") if failure else ProbeResult(tuple(found))
     with socket.socket(fileno=given.fd) as sock:
         sock.sendall(json.dumps(_to_json(result)).encode())

@@ -18,7 +18,7 @@ from suite.commands.options import naming_store
 from suite.errors import RoofbenchError, UsageError
 from suite.interrupts import leave, on_interrupt
 from suite.passphrase import LONGEST, VARIABLE, refuse_weak, sealed
-from suite.paths import shown, without_waiting
+from suite.paths import for_shell, shown, without_waiting
 from suite.report.palette import INKS
 from suite.worker.lifeline import bind_to_parent
 
@@ -69,7 +69,9 @@ def run(args: argparse.Namespace) -> int:
     stores = [*args.stores, *args.store] or ["roofbench.db"]
     for store in stores:
         if not Path(store).is_file():
-            raise UsageError(f"no store at {store}; run `roofbench run` first, or name one: roofbench dashboard PATH")
+            raise UsageError(
+                f"no store at {shown(Path(store))}; run `roofbench run` first, or name one: roofbench dashboard PATH"
+            )
         _refuse_other_files(Path(store))
     refuse_address(args.address, args.remote)
     refuse_hosts(args.host)
@@ -107,7 +109,10 @@ def _from_file(file: Path) -> str:
     try:
         with open(file, encoding="utf-8", opener=without_waiting) as opened:  # Path.open takes no opener
             if os.fstat(opened.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise UsageError(f"--passphrase-file {file} can be read by others; make it yours alone: chmod 600 {file}")
+                raise UsageError(
+                    f"--passphrase-file {shown(file)} can be read by others; "
+                    f"make it yours alone: chmod 600 {for_shell(str(file))}"
+                )
             return opened.readline(LONGEST + 2).rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from suite.errors import UsageError
+from suite.paths import shown
 
 if TYPE_CHECKING:
     from suite.planned import DeviceSlot, PlannedCase
@@ -95,7 +96,9 @@ def look(url: str, slots: "Sequence[DeviceSlot]", resumed: "RunInfo | None") -> 
     from suite.store.queries import Reader
 
     if path.is_file() and schema.look(path).state == "older":
-        return Known(unread=f"what {path} has is not counted: it is of an older version; `roofbench run` upgrades it first")
+        return Known(
+            unread=f"what {shown(path)} has is not counted: it is of an older version; `roofbench run` upgrades it first"
+        )
     with Reader.open(url) as reader:
         uids = {slot.info.uid for slot in slots if slot.info}
         figures, sure = reader.base_figures(uids), reader.base_figures(uids, undisturbed=True)

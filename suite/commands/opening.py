@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suite.commands.output import say
+from suite.paths import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -64,11 +65,11 @@ def _say_what_was_done(store: "Store") -> None:
     for line in orphan_lines(store.path, store.migrated.orphans):
         say(line)
     if store.migrated.backup is not None:
-        say(f"store upgraded; the one before is kept as {store.migrated.backup}")
+        say(f"store upgraded; the one before is kept as {shown(store.migrated.backup)}")
 
 
 def orphan_lines(path: Path, moved: "Sequence[Path]") -> "Iterator[str]":
     """What was moved out of the way of a new store, where anything was."""
     if moved:
-        names = " and ".join(map(str, moved))
-        yield f"{path} was gone, but not what lay beside it: kept as {names}; nothing of it is in the new store"
+        names = " and ".join(map(shown, moved))
+        yield f"{shown(path)} was gone, but not what lay beside it: kept as {names}; nothing of it is in the new store"

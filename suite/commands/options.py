@@ -2,12 +2,12 @@
 
 import argparse
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from suite.errors import StoreUnusable
+from suite.paths import for_shell
 
 DEFAULT_STORE = "roofbench.db"
 AS_OPTION = {"store.url=": "--store "}
@@ -40,14 +40,14 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 def store_option(path: Path) -> str:
     """`` --store PATH`` for a reading command that is to be typed here; empty for the store it reads anyway."""
-    return "" if _is_default(path) else f" --store {shlex.quote(str(path))}"
+    return "" if _is_default(path) else f" --store {for_shell(str(path))}"
 
 
 def store_override(path: Path) -> str:
     """`` store.url=PATH`` for a command that takes settings, quoted for Hydra and the shell; empty for the default store."""
     if _is_default(path):
         return ""
-    return " " + shlex.quote(f"store.url={_for_hydra(str(path))}")
+    return " " + for_shell(f"store.url={_for_hydra(str(path))}")
 
 
 @contextmanager

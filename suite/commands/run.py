@@ -10,6 +10,7 @@ from suite.commands.options import add_config_dir, store_option, store_override
 from suite.commands.output import say
 from suite.errors import StoreWriteFailed, UsageError
 from suite.interrupts import EXIT_INTERRUPTED, leave, on_interrupt
+from suite.paths import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,15 +131,16 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
     from suite.config.multirun import sweep
     from suite.errors import RoofbenchError
     from suite.ranks.join import taking_part
+    from suite.report.printable import printable
 
     statuses = []
 
     def task(config: "RunConfig", overrides: Sequence[str]) -> None:
-        sys.stdout.write(f"\n{' '.join(overrides)}\n")
+        sys.stdout.write(f"\n{printable(' '.join(overrides))}\n")
         try:
             statuses.append(taking_part(config, overrides, measure))
         except RoofbenchError as error:
-            sys.stderr.write(f"roofbench: {error}\n")
+            sys.stderr.write(f"roofbench: {printable(str(error))}\n")
             statuses.append(error.exit_status)
         if statuses[-1] == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
@@ -310,7 +312,7 @@ def _show(finished: "SweepFinished", store: "Store") -> int:
 
     with Reader.open(str(store.path)) as reader:
         rows = print_run(reader, finished.run)
-    sys.stdout.write(f"\nstored in {store.path}\n")
+    sys.stdout.write(f"\nstored in {shown(store.path)}\n")
     if finished.status != "complete":
         sys.stdout.write(f"{finished.status}: {finished.reason}\n")
         sys.stdout.write(f"{_to_go_on(finished.run, store.path)}\n")

@@ -13,6 +13,7 @@ from suite.commands.options import add_config_dir, add_json
 from suite.commands.output import say
 from suite.errors import UsageError
 from suite.interrupts import EXIT_INTERRUPTED, leave, on_interrupt
+from suite.paths import shown
 
 if TYPE_CHECKING:
     from suite.locks import Locks
@@ -124,7 +125,9 @@ def _stored(url: str, overrides: Sequence[str]) -> "list[Selftest]":
     with Reader.open(url) as reader:
         found = {(each.device_uid, each.backend): each for each in reversed(reader.selftests())}
     if not found:
-        raise UsageError(f"store {reader.path} has no selftest; run `roofbench selftest` first, or name one with --store PATH")
+        raise UsageError(
+            f"store {shown(reader.path)} has no selftest; run `roofbench selftest` first, or name one with --store PATH"
+        )
     return list(found.values())
 
 
@@ -194,7 +197,9 @@ def _left(progress: "Progress", store: "Store | None") -> str:
     if store is None or not progress.runs:
         return "nothing was stored, and no verdict was reached"
     runs = ", ".join(progress.runs)
-    return f"{progress.stored} of {progress.total} cases are stored in {store.path} (runs {runs}); no verdict was reached"
+    return (
+        f"{progress.stored} of {progress.total} cases are stored in {shown(store.path)} (runs {runs}); no verdict was reached"
+    )
 
 
 def _print(selftests: "Sequence[Selftest]", as_json: bool) -> None:

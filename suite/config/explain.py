@@ -31,6 +31,7 @@ from suite.config.words import (
     written,
 )
 from suite.errors import UsageError, nearest
+from suite.paths import shown
 
 LISTED_AT_MOST = 12  # a longer list of names is looked up with the command that prints it
 BY_NAME = ("job", "backend")  # groups whose files each fill one entry of ``jobs`` or ``backends``
@@ -106,7 +107,7 @@ def _circle(error: RecursionError) -> str:
 def _file_read(error: BaseException) -> str:
     """The file that Hydra was reading, which none of the libraries says; empty where it was reading none."""
     frames = [frame for frame, _ in walk_tb(error.__traceback__) if "full_path" in frame.f_locals]
-    return str(frames[-1].f_locals["full_path"]) if frames else ""
+    return shown(Path(frames[-1].f_locals["full_path"])) if frames else ""
 
 
 def _file_named(error: BaseException) -> str:
@@ -165,12 +166,12 @@ def _no_file(path: Path) -> str:
     other = path.with_suffix(OTHER_SUFFIX)
     try:
         if other.is_file():
-            return f"{other} is not read, as its name does not end in .yaml; rename it to {path.name}"
+            return f"{shown(other)} is not read, as its name does not end in .yaml; rename it to {shown(Path(path.name))}"
         if path.is_dir():
-            return f"{path} is a folder; a YAML file is expected there"
+            return f"{shown(path)} is a folder; a YAML file is expected there"
         path.stat()
     except OSError as error:
-        return f"{path} is a link that leads nowhere ({error.strerror}); mend or remove it" if path.is_symlink() else ""
+        return f"{shown(path)} is a link that leads nowhere ({error.strerror}); mend or remove it" if path.is_symlink() else ""
     return ""
 
 
@@ -192,7 +193,9 @@ def _marked(error: OmegaConfBaseException, place: str, config_dir: Path | None) 
     named = [config_dir / f"{place.removesuffix(': ')}.yaml"] if place else []
     of_group = sorted((config_dir / error.full_key).glob("*.yaml")) if error.full_key in BY_NAME else []
     for file in filter(_begins_with_mark, [*named, *of_group]):
-        return UsageError(f"{file} begins with a byte-order mark, which hides its first line; save it as UTF-8 without one")
+        return UsageError(
+            f"{shown(file)} begins with a byte-order mark, which hides its first line; save it as UTF-8 without one"
+        )
     return None
 
 

@@ -23,14 +23,17 @@ from suite.config.overrides import parse, refuse_sweeps, tidy
 from suite.config.own_files import own_files
 from suite.config.plugin_files import plugin_files
 from suite.config.schema import register
+from suite.config.sweeps import refuse_uncountable
 from suite.errors import UsageError, nearest
 from suite.hardware.catalogue import builtin
+from suite.paths import shown
 from suite.settings import RunConfig
 
 Task = Callable[[RunConfig, Sequence[str]], None]
 Refuse = Callable[[RunConfig, Sequence[str]], object]
 
 HERE = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"
+LISTS = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"
 NOTE_BYTES = 2**16  # the notes are 4 KB and the overrides of the sweep
 EXPLAINED = "# what each setting means is written beside it in the files that this is composed of: {}\n"
 
@@ -44,6 +47,7 @@ def sweep(overrides: Sequence[str], config_dir: Path | None, task: Task, refuse:
     node = None
     for combination in _combinations(overrides):
         node = compose_node(combination, config_dir)
+        _refuse_composed(node, overrides)
         config = from_composed(node, config_dir=config_dir)
         if node.hydra.launcher.get("_target_") == HERE:
             refuse(config, combination)
@@ -77,7 +81,7 @@ def _refuse_unwritable(folder: Path) -> None:
         trial.write_bytes(bytes(NOTE_BYTES))
     except OSError as error:
         raise UsageError(
-            f"-m notes what it swept under {folder}, where nothing can be written ({error.strerror}); "
+            f"-m notes what it swept under {shown(folder)}, where nothing can be written ({error.strerror}); "
             "change to another folder, or give one with hydra.sweep.dir=PATH"
         ) from error
     finally:
@@ -130,8 +134,17 @@ def _combinations(overrides: Sequence[str]) -> Iterator[list[str]]:
     parsed = [parse(text) for text in overrides]
     if any(override.key_or_group == "hydra/sweeper" for override in parsed):
         return
+    refuse_uncountable(parsed)
     for batch in BasicSweeper.split_arguments(parsed, None):
         yield from (list(combination) for combination in batch)
+
+
+def _refuse_composed(node: DictConfig, overrides: Sequence[str]) -> None:
+    """What Hydra's own sweeper sweeps besides: ``hydra.sweeper.params`` of a file or an override."""
+    if node.hydra.sweeper.get("_target_") != LISTS:
+        return
+    swept = node.hydra.sweeper.get("params") or {}
+    refuse_uncountable([parse(text) for text in (*(f"{key}={value}" for key, value in swept.items()), *overrides)])
 
 
 def _main(arguments: Sequence[str], config_dir: Path | None, task: Callable[[DictConfig], None]) -> None:

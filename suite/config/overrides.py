@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString
 from hydra.errors import HydraException
 
+from suite.config.digits import HOLD_NUMBERS, refuse_other_digits
 from suite.config.explain import BY_NAME, one_line
 from suite.config.plugin_settings import plugin_sheet_ids
 from suite.config.schema import GROUPS, OPTIONAL_GROUPS, RunSchema
+from suite.config.sweeps import refuse_uncountable
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
 
@@ -75,9 +78,12 @@ def refuse_hydras_own(overrides: Sequence[str]) -> None:
 def refuse_sweeps(overrides: Sequence[str]) -> None:
     """A single run takes no ``a,b``: it is either several runs or one run over a list."""
     for text in overrides:
-        if parse(text).is_sweep_override():
+        override = parse(text)
+        if override.is_sweep_override():
+            refuse_uncountable([override])
             key, _, values = text.partition("=")
-            over_all = f", or write [{values}] for one run over all" if key in BY_NAME or key not in GROUPS else ""
+            takes_list = override.is_choice_sweep() and (key in BY_NAME or key not in GROUPS)
+            over_all = f", or write [{values}] for one run over all" if takes_list else ""
             raise UsageError(f"{text} gives several values; `roofbench run -m` makes one run for each{over_all}")
 
 
@@ -92,6 +98,8 @@ def tidy(overrides: Sequence[str], config_dir: Path | None = None) -> list[str]:
 def _tidy(text: str, override: Override, config_dir: Path | None) -> str:
     group = override.key_or_group
     _refuse_misplaced(text, group)
+    if group.partition(".")[0] in HOLD_NUMBERS and not override.is_delete():
+        refuse_other_digits(group, _given(override))
     if override.is_delete() and group not in GROUPS and not _may_be_deleted(group):
         raise UsageError(f"{text} removes a setting that every run has; write {group}=VALUE, or leave it out for the default")
     if group not in GROUPS or override.is_sweep_override():
@@ -105,6 +113,14 @@ def _tidy(text: str, override: Override, config_dir: Path | None) -> str:
     if group == "store" and isinstance(value, str) and re.search(r"[./]", value) and not _own(group, value, config_dir):
         raise UsageError(f"{text} names no file of store settings; write store.url={value} for the file of the store")
     return f"hardware={_sheet(str(value), config_dir)}" if group == "hardware" else text
+
+
+def _given(override: Override) -> Any:
+    """The value of an override, or those of a sweep over values."""
+    value = override.value()
+    if isinstance(value, ChoiceSweep):
+        return [each.text if isinstance(each, QuotedString) else each for each in value.list]
+    return value
 
 
 def _refuse_misplaced(text: str, key: str) -> None:

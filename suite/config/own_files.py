@@ -14,6 +14,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 from suite.errors import UsageError
+from suite.paths import shown
 
 
 class OwnFiles(SearchPathPlugin):  # type: ignore[misc]  # Hydra has no types here
@@ -31,7 +32,7 @@ def own_files(config_dir: Path | None) -> Iterator[None]:
     """Inside, Hydra looks into ``config_dir`` first; ``UsageError`` where that is no folder."""
     if config_dir is not None and not config_dir.is_dir():
         raise UsageError(
-            f"--config-dir {config_dir} is not a directory; name one that holds groups such as experiment/mine.yaml"
+            f"--config-dir {shown(config_dir)} is not a directory; name one that holds groups such as experiment/mine.yaml"
         )
     Plugins.instance().register(OwnFiles)
     OwnFiles.folder = config_dir

@@ -10,6 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 from suite.config.check import check
 from suite.config.explain import one_line
 from suite.config.schema import is_outside
+from suite.config.strict import structured
 from suite.errors import UsageError
 from suite.jobs.registry import find
 from suite.settings import BackendSettings, MeasureSettings, RunConfig, SearchSettings, StoreSettings
@@ -57,4 +58,4 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _build(kind: type, values: Mapping[str, Any]) -> Any:
-    return OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(kind), values))
+    return OmegaConf.to_object(OmegaConf.merge(structured(kind), values))

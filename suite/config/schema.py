@@ -10,9 +10,9 @@ from functools import cache
 from typing import Any
 
 from hydra.core.config_store import ConfigNode, ConfigStore
-from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from suite.config.strict import structured
 from suite.errors import UsageError
 from suite.jobs.registry import JOBS, find
 from suite.reason import named
@@ -81,7 +81,7 @@ def outside_names(kind: str) -> tuple[str, ...]:
 def _structured(job: str) -> Any:
     settings_type = find(job).settings_type
     try:
-        return OmegaConf.structured(settings_type)
+        return structured(settings_type)
     except OmegaConfBaseException as error:
         raise UsageError(f"the settings of job '{job}' are no schema that Hydra takes: {named(error)}") from error
 
@@ -90,8 +90,8 @@ def _structured(job: str) -> Any:
 def register() -> None:
     """Put every schema into Hydra's store, once in a process."""
     store = ConfigStore.instance()
-    store.store(group="schema", name="run", node=RunSchema, package="_global_")
-    store.store(group="schema", name="backend", node=BackendSettings)
-    store.store(group="schema", name="measure", node=MeasureSettings)
-    store.store(group="schema", name="store", node=StoreSettings)
+    store.store(group="schema", name="run", node=structured(RunSchema), package="_global_")
+    store.store(group="schema", name="backend", node=structured(BackendSettings))
+    store.store(group="schema", name="measure", node=structured(MeasureSettings))
+    store.store(group="schema", name="store", node=structured(StoreSettings))
     store.repo["schema"]["job"] = JobSchemas()  # Hydra's own way in takes a schema that is there already

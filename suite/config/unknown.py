@@ -14,6 +14,7 @@ from suite.jobs.registry import JOBS
 from suite.settings import OWN_BACKENDS, SearchSettings
 
 LIKENESS = 0.75  # of a misspelt key to the one that was meant, by difflib's ratio; operations is 0.64 to implementations
+LIKENESS_OF_A_WORD = 0.7  # of the last words of two keys: lengths is 0.73 to that of seq_lens
 
 ENTRIES = {"jobs": ("job", OFFERED_JOBS), "backends": ("backend", OWN_BACKENDS)}
 
@@ -62,7 +63,7 @@ def _refuse_added(node: DictConfig, path: str) -> None:
     for key, entry in node.items_ex(resolve=False):
         name = str(key)
         if valid is not None and name not in valid:
-            raise UsageError(f"unknown key '{path}.{name}'{_same_name(name) or _near_key(name, valid)}")
+            raise UsageError(f"unknown key '{path}.{name}'{_elsewhere(path, name, valid) or _near_key(name, valid)}")
         if isinstance(entry, DictConfig):
             _refuse_added(entry, f"{path}.{name}")
 
@@ -74,10 +75,11 @@ def no_such_key(full_key: str, holder: type | None = None) -> UsageError:
         return _no_such_entry(path, leaf)
     if "options" in path.split("."):
         return option_not_set(full_key, leaf)
-    if path and (elsewhere := _same_name(leaf)):
+    valid = [field.name for field in fields(holder)] if is_dataclass(holder) else []
+    if path and (elsewhere := _elsewhere(path, leaf, valid)):
         return UsageError(f"unknown key '{full_key}'{elsewhere}")
-    if is_dataclass(holder) and path:
-        return UsageError(f"unknown key '{full_key}'{_near_key(leaf, [field.name for field in fields(holder)])}")
+    if valid and path:
+        return UsageError(f"unknown key '{full_key}'{_near_key(leaf, valid)}")
     return UsageError(f"unknown key '{full_key}'{_anywhere(full_key)}")
 
 
@@ -95,6 +97,13 @@ def _near_key(given: str, valid: Sequence[str]) -> str:
     return nearest(given, likely) if likely else f"; choose from: {', '.join(sorted(valid))}"
 
 
+def _near_word(given: str, valid: Sequence[str]) -> str:
+    """The key that is most alike by its last word, which says what is counted: ``lens`` of ``seq_lens`` and of ``kv_lens``."""
+    last_words = {key.rpartition("_")[2]: key for key in sorted(valid, reverse=True)}
+    alike = difflib.get_close_matches(given.casefold().rpartition("_")[2], last_words, n=1, cutoff=LIKENESS_OF_A_WORD)
+    return f"; did you mean '{last_words[alike[0]]}'?" if alike else f"; choose from: {', '.join(sorted(valid))}"
+
+
 def _anywhere(name: str) -> str:
     """Look for a top-level name among groups and settings, then as the last part of a deeper key (``shapes``)."""
     top = {*GROUPS, *(field.name for field in fields(RunSchema))}
@@ -105,12 +114,20 @@ def _anywhere(name: str) -> str:
     return f"; did you mean '{deeper[close[0]]}'?" if close else _near_key(name, sorted(top))
 
 
-def _same_name(leaf: str) -> str:
-    """Where the last part of a key stands that was written in another place; empty when nowhere, or in several jobs."""
+def _elsewhere(path: str, leaf: str, valid: Sequence[str]) -> str:
+    """Where the last part of a key stands that was written below ``path``, whose keys are ``valid``; empty when nowhere.
+
+    A key of another job leads nowhere from a setting of this one: its own come first, or else it is said whose the key is.
+    """
     if leaf in {field.name for field in fields(RunSchema)}:
         return f"; did you mean '{leaf}', which stands at the top?"
-    found = [path for path in _paths() if path.rpartition(".")[2] == leaf]
-    return f"; did you mean '{found[0]}'?" if len(found) == 1 else ""
+    found = [each.rpartition(".") for each in _paths()]
+    holders = [holder for holder, _, name in found if name == leaf]
+    jobs = [holder.partition(".")[2] for holder in holders if holder.startswith("jobs.")]
+    if path.startswith("jobs.") and jobs and valid:
+        have = f"job {jobs[0]} has" if len(jobs) == 1 else f"jobs {', '.join(jobs)} have"
+        return f", which {have}{_near_word(leaf, valid)}"
+    return f"; did you mean '{holders[0]}.{leaf}'?" if len(holders) == 1 else ""
 
 
 def _paths() -> Iterable[str]:

@@ -5,13 +5,14 @@ the other differs from format to format, for narrow weights are read sooner.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from suite.outcome import Bound, Evidence
 from suite.report.roofs import drawable
-from suite.report.words import doubtful, rate_unit, si
+from suite.report.words import counted, doubtful, rate_unit, si
 from suite.rows import ResultRow
 
 ABOUT = (
@@ -20,6 +21,7 @@ ABOUT = (
 )
 LEAST_SIZES = 4  # of one line: fewer are no curve
 JOB = "gemm"
+SIZES = ("m", "n", "k")
 USUAL = {"layout": "nt"}  # what is not worth a word
 
 
@@ -84,7 +86,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Lever:
-    """One weight matrix under one regime; ``sizes`` are all batch sizes that any line has."""
+    """One weight matrix under one regime; ``sizes`` are all batch sizes that any line has.
+
+    ``left_out`` counts the results of its run that have a size which is none: which lever they belong to nobody can tell.
+    """
 
     run: str
     n: int
@@ -93,6 +98,7 @@ class Lever:
     lines: tuple[Line, ...]
     sizes: tuple[int, ...]
     also: str = ""
+    left_out: int = 0
 
     @property
     def title(self) -> str:
@@ -111,16 +117,26 @@ def levers(rows: Sequence[ResultRow]) -> tuple[Lever, ...]:
     A weight matrix has one where some implementation multiplied it by ``LEAST_SIZES`` batch sizes.
     """
     groups: dict[tuple[str, ...], list[ResultRow]] = {}
+    left_out: Counter[str] = Counter()
     for row in rows:
-        if row.job == JOB and drawable(row) and {"m", "n", "k"} <= row.params.keys():
-            others = {name: value for name, value in row.params.items() if name != "m"}
-            key = (row.run, row.evidence, json.dumps(others, sort_keys=True), row.distribution, row.regime)
-            groups.setdefault(key, []).append(row)
-    found = [lever for group in groups.values() if (lever := _lever(group)) is not None]
+        if row.job != JOB or not drawable(row) or not row.params.keys() >= set(SIZES):
+            continue
+        if not all(_is_size(row.params[name]) for name in SIZES):
+            left_out[row.run] += 1
+            continue
+        others = {name: value for name, value in row.params.items() if name != "m"}
+        key = (row.run, row.evidence, json.dumps(others, sort_keys=True), row.distribution, row.regime)
+        groups.setdefault(key, []).append(row)
+    found = [lever for group in groups.values() if (lever := _lever(group, left_out[group[0].run])) is not None]
     return tuple(sorted(found, key=lambda lever: -lever.n * lever.k))
 
 
-def _lever(rows: Sequence[ResultRow]) -> Lever | None:
+def _is_size(value: object) -> bool:
+    """Whether a stored size is one: a store may be damaged, or written by another program."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _lever(rows: Sequence[ResultRow], left_out: int) -> Lever | None:
     groups: dict[tuple[str, ...], list[ResultRow]] = {}
     for row in rows:
         switches = json.dumps(row.switches, sort_keys=True)
@@ -135,18 +151,19 @@ def _lever(rows: Sequence[ResultRow]) -> Lever | None:
     )
     first = lines[0].first
     sizes = sorted({point.m for line in lines for point in line.points})
-    return Lever(first.run, int(first.params["n"]), int(first.params["k"]), first.regime, lines, tuple(sizes), _also(first))
+    n, k = first.params["n"], first.params["k"]
+    return Lever(first.run, n, k, first.regime, lines, tuple(sizes), _also(first), left_out)
 
 
 def _points(rows: Sequence[ResultRow]) -> tuple[Point, ...]:
     """By batch size, the latest result of each."""
-    latest = {int(row.params["m"]): row for row in sorted(rows, key=lambda row: (row.attempt, row.result_id))}
+    latest = {row.params["m"]: row for row in sorted(rows, key=lambda row: (row.attempt, row.result_id))}
     return tuple(Point(m, latest[m]) for m in sorted(latest))
 
 
 def _also(row: ResultRow) -> str:
     """What else sets the products apart, with a comma before each; often nothing."""
-    others = {name: value for name, value in row.params.items() if name not in ("m", "n", "k") and USUAL.get(name) != value}
+    others = {name: value for name, value in row.params.items() if name not in SIZES and USUAL.get(name) != value}
     data = [] if row.distribution == "normal" else [f"{row.distribution} data"]
     kind = [] if row.evidence == Evidence.MEASURED else [row.evidence]
     return "".join(f", {part}" for part in [*(f"{name} {value}" for name, value in sorted(others.items())), *data, *kind])
@@ -162,7 +179,11 @@ def _cell(row: ResultRow) -> str:
 
 
 def notes(lever: Lever) -> Iterator[str]:
-    """A line for each line of the figure: its number, whose it is, and where it becomes bound by arithmetic."""
+    """A line for each line of the figure: its number, whose it is, and where it becomes bound by arithmetic; then what is
+    missing from it.
+    """
     for line in lever.lines:
         emulated = " (emulated)" if any(point.row.execution == "emulated" for point in line.points) else ""
         yield f"{line.number}: {line.name}{emulated}: {line.told}"
+    if lever.left_out:
+        yield f"Left out: {counted(lever.left_out, 'result')} of this run whose M, N or K is no size."

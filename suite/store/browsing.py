@@ -13,7 +13,7 @@ from suite.store import lease, sqlite, tables
 from suite.store.catalogue import to_device_row
 from suite.store.columns import SafeText
 from suite.store.damage import Damaged
-from suite.store.files import shown
+from suite.store.files import locate, shown
 from suite.store.listing import fetch, is_latest, rows_statement, to_row, utc_text
 from suite.store.queries import Reader
 from suite.store.roofs import Roofs, best_bandwidth, best_rates, calibrated, history
@@ -40,7 +40,9 @@ class Browser(Reader):
         try:
             browser = super().open(url, busy_timeout_s=busy_timeout_s)
         except UnicodeDecodeError as error:  # names of tables that are no text
-            raise StoreUnusable(f"store {url} is damaged: its schema is no text; ask for another copy of it") from error
+            raise StoreUnusable(
+                f"store {shown(locate(url))} is damaged: its schema is no text; ask for another copy of it"
+            ) from error
         with browser._reading("its schema") as connection:
             _refuse_strange_objects(connection, browser.path)
         return browser

@@ -3,7 +3,6 @@
 SQLite takes any log with the right name: nothing in it says which file it is of.
 """
 
-import shlex
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from suite.errors import StoreUnusable
+from suite.paths import for_shell
 from suite.store import sqlite
 from suite.store.files import shown
 from suite.store.orphans import LOGS, companion, kept_as
@@ -52,7 +52,7 @@ def foreign_log(path: Path) -> str:
 def _line(path: Path, becomes: str) -> str:
     moves = kept_as(path, [suffix for suffix in LOGS if _has_content(companion(path, suffix))])
     names = " and ".join(shown(source) for source in moves)
-    commands = " && ".join(shlex.join(["mv", "-n", str(source), str(target)]) for source, target in moves.items())
+    commands = " && ".join(f"mv -n {for_shell(str(source))} {for_shell(str(target))}" for source, target in moves.items())
     return (
         f"{names} is not the log of store {shown(path)}, which is whole without it and {becomes} with it: nothing was changed; "
         f"to go on with the store as it is without, move the log away ({commands})"
@@ -88,7 +88,7 @@ def _seen_in_a_copy(path: Path) -> _Seen | None:
         needed = sum(companion(path, suffix).stat().st_size for suffix in ("", *LOGS) if _has_content(companion(path, suffix)))
         raise StoreUnusable(
             f"store {shown(path)} was left in the middle of a write, and a copy to look at what that left takes {needed} bytes "
-            f"in {folder}: {error.strerror}; set SQLITE_TMPDIR to a folder with room for it"
+            f"in {shown(Path(folder))}: {error.strerror}; set SQLITE_TMPDIR to a folder with room for it"
         ) from error
 
 

@@ -18,7 +18,7 @@ from suite.store import compiled, schema, selftests, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
 from suite.store.damage import Damaged, converting
 from suite.store.detail import find_measurement, find_result, load_kept
-from suite.store.files import locate, refuse_irregular
+from suite.store.files import locate, refuse_irregular, shown
 from suite.store.listing import fetch, is_latest, rows_statement, to_row
 from suite.store.pauses import pause_between
 from suite.store.roofs import RoofKey, Roofs, best_bandwidth, best_rates, calibrated, history, latest
@@ -123,7 +123,7 @@ class Reader:
             result_id = result if isinstance(result, int) else self._find(connection, *result)
             rows = _rows(connection, rows_statement(tables.Result.id == result_id))
             if not rows:
-                raise UsageError(f"no result {result_id} in store {self.path}; `roofbench show` lists them")
+                raise UsageError(f"no result {result_id} in store {shown(self.path)}; `roofbench show` lists them")
             return ResultDetail(rows[0], *load_kept(connection, result_id))
 
     def measurement(self, result_id: int) -> Measurement:

@@ -1,7 +1,6 @@
 """Writing one run: every call is one commit, so that a kill loses at most the case in flight."""
 
 import hashlib
-import shlex
 import threading
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from suite.errors import RoofbenchError, StoreWriteFailed
 from suite.measurement import Measurement
 from suite.outcome import Evidence, Outcome
+from suite.paths import for_shell
 from suite.planned import PlannedCase
 from suite.roofline import Summary
 from suite.rows import DeviceRow, ResultRow
@@ -127,10 +127,10 @@ class RunWriter:
             locked = error
         store, self._aside = self._session.path, self._go_aside()
         self._recorded(record)
-        beside = shlex.quote(str(self._aside.path))
+        beside = for_shell(str(self._aside.path))
         raise StoreWriteFailed(
             f"{locked}; what was measured meanwhile is kept in {shown(self._aside.path)}: when the store is free, "
-            f"`roofbench store merge {beside} --store {shlex.quote(str(store))}` brings it in"
+            f"`roofbench store merge {beside} --store {for_shell(str(store))}` brings it in"
         ) from locked
 
     @property

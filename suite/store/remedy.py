@@ -1,13 +1,13 @@
 """What to do about what is wrong with a store, in the order in which it loses least."""
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DBAPIError
 
+from suite.paths import for_shell
 from suite.store import sqlite, tables
 from suite.store.check import DerivedProblem, FileProblem, Problem
 from suite.store.damage import UNREADABLE
@@ -34,7 +34,7 @@ def _of_file(path: Path) -> Iterator[str]:
     for copy in sorted(path.parent.glob(f"{_plain(path.name)}.bak-*")):
         yield f"an upgrade kept {shown(copy)}, the store as it was then: {_command('check', '--store', copy)}"
     new = path.with_name(f"{path.stem}-recovered{path.suffix}")
-    salvage = f"sqlite3 {shlex.quote(str(path))} .recover | sqlite3 {shlex.quote(str(new))}"
+    salvage = f"sqlite3 {for_shell(str(path))} .recover | sqlite3 {for_shell(str(new))}"
     yield f"keep what can still be read in a new file, by a shell of SQLite that was built for it (sqlite.org's are): {salvage}"
     yield f"then {_command('check', '--store', new)}; where it is whole, {_command('merge', new)} takes its runs elsewhere"
 
@@ -77,4 +77,4 @@ def _plain(name: str) -> str:
 
 
 def _command(*words: str | Path) -> str:
-    return "roofbench store " + " ".join(shlex.quote(str(word)) for word in words)
+    return "roofbench store " + " ".join(for_shell(str(word)) for word in words)

@@ -19,7 +19,7 @@ from suite.store import compiled as compiled_cells
 from suite.store import lease, schema, selftests, sqlite, standing, tables
 from suite.store.catalogue import Facts
 from suite.store.damage import converting, json_object
-from suite.store.files import locate, refuse_unwritable
+from suite.store.files import locate, refuse_unwritable, shown
 from suite.store.foreign import refuse_foreign_log
 from suite.store.prepared import new_id, prepared_insert
 from suite.store.recorder import Record, RunWriter
@@ -110,7 +110,7 @@ class Store:
                 return self._write(name, start, started_at)
             except IntegrityError:
                 continue  # another run of the same second drew the same characters
-        raise StoreUnusable(f"store {self.path} has a run for every name tried: start again in a second")
+        raise StoreUnusable(f"store {shown(self.path)} has a run for every name tried: start again in a second")
 
     def resume_run(self, run: str) -> RunWriter:
         """Continue a run, given by its id, the beginning of one, or ``latest``.
@@ -126,7 +126,7 @@ class Store:
             values = {"status": "running", "finished_at": None, "reason": ""}
             with self.session.transaction(StoreUnusable) as connection:
                 if not connection.execute(update(_RUN).where(_RUN.c.id == found.id).values(values)).rowcount:
-                    raise UsageError(f"run {found.name} has just been removed from store {self.path}")
+                    raise UsageError(f"run {found.name} has just been removed from store {shown(self.path)}")
                 before = standing.latest(connection, found.id)
         content = {name: value for name, value in found._mapping.items() if name != "id"}
         return RunWriter(self.session, held, found.id, content | values, before)

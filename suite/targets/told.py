@@ -2,9 +2,11 @@
 
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 from suite.outcome import Outcome
+from suite.paths import shown
 from suite.targets.carry import Ended
 
 
@@ -31,7 +33,9 @@ class Teller:
     def interrupted(self, store: str) -> None:
         """What is left of a matrix that was stopped."""
         self.close()
-        self._write(f"interrupted: {self._done} of {self._total} cells are known; what was compiled is in {store}\n")
+        self._write(
+            f"interrupted: {self._done} of {self._total} cells are known; what was compiled is in {shown(Path(store))}\n"
+        )
 
     def close(self) -> None:
         """Leave nothing of a line that changes."""

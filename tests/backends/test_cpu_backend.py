@@ -64,6 +64,11 @@ def test_fewer_openmp_threads_than_are_measured_are_refused(monkeypatch: pytest.
     assert CpuBackend({"threads": 1}).devices()
 
 
+def test_a_thread_limit_that_openmp_does_not_read_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_THREAD_LIMIT", "\u0661")  # a one in another script
+    assert CpuBackend({"threads": 2}).devices()
+
+
 @pytest.mark.parametrize(("asked", "refused"), [("COMPATIBLE", True), ("AVX2,STRICT", True), ("auto", False), ("OFF", False)])
 def test_mkl_is_not_kept_from_what_the_cpu_can_do(monkeypatch: pytest.MonkeyPatch, asked: str, refused: bool) -> None:
     """COMPATIBLE makes a product in fp32 three times slower."""

@@ -30,11 +30,12 @@ def test_a_plan_for_a_machine_that_is_not_here_checks_its_memory(capsys: pytest.
 
 
 def test_a_plan_for_a_missing_device_says_that_memory_was_not_checked(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = plan(capsys, "backend=rocm", "jobs.gemm.formats=[bf16]", "++backends.rocm.target=nowhere:Backend")
+    broken = ("++backends.rocm.target=tests.fake.backend:FakeBackend", "+backends.rocm.options.start='error:no driver'")
+    lines = plan(capsys, "backend=rocm", "jobs.gemm.formats=[bf16]", *broken)
     assert lines[-2].startswith("11 cases on rocm (no device facts): ")
     assert lines[-1] == (
-        "memory was not checked and times are guesses: no device for backend 'rocm': its module nowhere is not "
-        "installed; `roofbench devices` lists what there is; hardware=NAME plans for one of the table"
+        "memory was not checked and times are guesses: no device for backend 'rocm': RuntimeError: no driver; "
+        "`roofbench devices` lists what there is; hardware=NAME plans for one of the table"
     )
 
 

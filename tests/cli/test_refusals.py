@@ -115,7 +115,7 @@ REFUSED = [
     ),
     (
         ["dashboard", "n\no\33[2J.db"],
-        "no store at n o\\x1b[2J.db; run `roofbench run` first, or name one: roofbench dashboard PATH",
+        "no store at 'n\\no\\x1b[2J.db'; run `roofbench run` first, or name one: roofbench dashboard PATH",
     ),
     (["dashboard", "no.db"], "no store at no.db; run `roofbench run` first, or name one: roofbench dashboard PATH"),
     (["dashboard", "--port", "x"], "argument --port: invalid int value: 'x'; " + HELP.format("dashboard")),

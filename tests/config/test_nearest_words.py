@@ -8,6 +8,9 @@ from suite.config import compose
 from suite.errors import UsageError, nearest
 
 NOT_IN_QUOTES = "cannot read the override {}: '{}' may stand only in quotes; write {}"
+COLLECTIVE_KEYS = (
+    "; choose from: algos, formats, implementations, in_place, joined, name, ops, protos, share_device, sizes, world_sizes"
+)
 
 CASES = [
     # A key in another place than its own.
@@ -36,6 +39,17 @@ CASES = [
     ),
     ("jobs.collective.op=[all_reduce]", "unknown key 'jobs.collective.op'; did you mean 'ops'?"),
     ("jobs.gemm.target=0.1", "unknown key 'jobs.gemm.target'; did you mean 'measure.target'?"),
+    # A key of another job is no hint; its own keys are, where one has a word like it.
+    *(
+        (f"{added}jobs.collective.{key}=[1]", f"unknown key 'jobs.collective.{key}', which {whose}")
+        for added in ("", "+")
+        for key, whose in (
+            ("lengths", f"job decode has{COLLECTIVE_KEYS}"),
+            ("shapes", f"jobs gemm, grouped_gemm have{COLLECTIVE_KEYS}"),
+            ("page_sizes", "jobs decode, decode_step have; did you mean 'sizes'?"),
+        )
+    ),
+    ("lengths=[1]", "unknown key 'lengths'; did you mean 'jobs.decode.lengths'?"),
     ("store=x.db", "store=x.db names no file of store settings; write store.url=x.db for the file of the store"),
     ("store=/d/x", "store=/d/x names no file of store settings; write store.url=/d/x for the file of the store"),
     # Names that are near by their letters in another case, their beginning, or one of their words.
@@ -73,6 +87,13 @@ def test_what_was_meant_is_named(override: str, message: str, monkeypatch: pytes
     with pytest.raises(UsageError) as refused:
         compose([override, "job=[gemm,collective]"])
     assert str(refused.value) == message
+
+
+@pytest.mark.parametrize("added", ["", "+"])
+def test_the_key_of_another_job_leads_to_the_one_of_this_job_that_has_a_word_like_it(added: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        compose(["job=attention", f"{added}jobs.attention.lengths=[1]"])
+    assert str(refused.value) == "unknown key 'jobs.attention.lengths', which job decode has; did you mean 'seq_lens'?"
 
 
 @pytest.mark.parametrize("override", ["store.url='~/x.db'", "note='a;b'"])

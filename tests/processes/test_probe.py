@@ -1,6 +1,8 @@
 """Devices are asked for in a child process; answers are kept until something they depend on changes."""
 
+import json
 import os
+import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -185,3 +187,59 @@ def test_the_environment_of_this_process_is_left_alone() -> None:
     before = dict(os.environ)
     probe(TARGET, cache=False)
     assert dict(os.environ) == before
+
+
+class Unkillable:
+    """A real child that no signal reaches, as one that waits within the kernel."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.signalled: list[int] = []
+        self._killpg = os.killpg
+        self._monkeypatch = monkeypatch
+        monkeypatch.setattr(module.os, "killpg", lambda pid, number: self.signalled.append(pid))
+        monkeypatch.setattr(module, "kill_marked", lambda mark: [])
+        monkeypatch.setattr(module, "LEAVE_S", 0.05)
+        monkeypatch.setattr(module, "KILLED_S", 0.1)
+
+    def let_go(self) -> int:
+        """Kill it after all; its process id."""
+        (pid,) = self.signalled
+        self._killpg(pid, signal.SIGKILL)
+        return pid
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_a_backend_that_cannot_be_killed_is_not_waited_for_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    unkillable, began = Unkillable(monkeypatch), time.monotonic()
+    result = probe(TARGET, {"start": "hang"}, time_limit_s=0.2)
+    took_s, pid = time.monotonic() - began, unkillable.let_go()
+    assert took_s < 5
+    assert result == ProbeResult(
+        (),
+        f"backend {TARGET} did not say within 0.2 s which devices there are; its process {pid} was killed and did not end "
+        "within 0.1 s, as under a driver that is wedged",
+    )
+
+
+def test_devices_whose_process_cannot_be_killed_are_none_to_measure() -> None:
+    answer = json.dumps(module._to_json(ProbeResult(tuple(FakeBackend({}).devices())))).encode()
+    stays = "; its process 7 was killed and did not end"
+    assert module._understood(answer, TARGET, None, b"", stays) == ProbeResult((), f"backend {TARGET} named its devices{stays}")
+    said = module._understood(b"", TARGET, None, b"a driver's word\n", stays)
+    assert said.error == (f"backend {TARGET} said nothing before it named its devices; it printed last: a driver's word{stays}")
+
+
+@pytest.mark.parametrize(
+    ("target", "lacks"),
+    [
+        ("os:nope", "module os has no class nope"),
+        ("os:path", "module os has no class path"),
+        ("os:path.nope", "module os has no class path.nope"),
+        ("sys:nope", "module sys has no class nope"),
+        ("tests.fake.backend:Nope", "module tests.fake.backend has no class Nope"),
+    ],
+)
+def test_a_target_that_is_not_in_its_module_is_bad_input_and_no_want_of_a_device(target: str, lacks: str) -> None:
+    assert probe(target).error == (
+        f"backend {target}: UsageError: {lacks}; a target is MODULE:CLASS, such as backends.cpu:CpuBackend"
+    )

@@ -260,3 +260,32 @@ def test_the_experiment_has_every_power_of_two_and_each_line_enough_of_them() ->
     assert gemm.implementations == ["library", "triton"]
     assert 60 <= 2 * len(workloads) <= 100
     assert (config.measure.regimes, config.max_cases) == (["cold/sustained/device"], 100)
+
+
+@pytest.mark.parametrize("name", ["m", "n", "k"])
+@pytest.mark.parametrize("size", ["many", "64", None, -1, 0, True, 2.5, "\u0663"])
+def test_a_result_whose_size_is_none_is_left_out_and_told(size, name) -> None:
+    whole, damaged = curve(), curve((32, 128))
+    rows = [*whole, *[replace(row, params={**row.params, name: size}) for row in damaged]]
+    lever = one(rows)
+    assert lever.lines == one(whole).lines
+    said = "Left out: 2 results of this run whose M, N or K is no size."
+    assert [*notes(lever)] == [*notes(one(whole)), said]
+
+
+def test_a_damaged_size_breaks_no_report() -> None:
+    rows = [
+        *curve(),
+        *[replace(row, params={**row.params, "m": size}) for row, size in zip(curve((1, 2)), ("x", None), strict=True)],
+    ]
+    document = build(FakeReader(tuple(rows)), ["latest"])
+    for text in (render_html(document), render_markdown(document)):
+        assert "Left out: 2 results of this run whose M, N or K is no size." in text
+    alone = build(FakeReader(tuple(replace(row, params={**row.params, "m": None}) for row in curve())), ["latest"])
+    assert "Batch size as a lever" not in render_html(alone)
+    assert "Batch size as a lever" not in render_markdown(alone)
+
+
+def test_another_run_s_damage_is_not_told_with_this_one() -> None:
+    other = [replace(row, run="another", params={**row.params, "m": None}) for row in curve((1,))]
+    assert one([*curve(), *other]).left_out == 0
