@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 from suite.backend import DeviceInfo
 from suite.errors import UsageError
+from suite.killing import KILLED_S, has_ended
 from suite.launcher.reaper import MARK, kill_marked
 from suite.loading import loaded
 from suite.plugins.place import sources
@@ -33,7 +34,6 @@ from suite.worker.lifeline import bind_to_parent, leave_no_core
 TIME_LIMIT_S = 90.0  # the first import of a framework from a cold network disk takes most of a minute
 FAILURE_SERVES_S = 600.0
 LEAVE_S = 1.0
-KILLED_S = 30.0  # as for a worker: the kernel may take long to tear down a device's context, and a wedged driver never ends it
 MAX_ANSWER_BYTES = 2**20
 CACHE_VERSION = 1
 
@@ -159,8 +159,7 @@ def _end(child: subprocess.Popen[bytes], mark: str) -> str:
     if child.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(KILLED_S)
+        has_ended(child, KILLED_S)
     kill_marked(mark)
     if child.poll() is None:
         return f"; its process {child.pid} was killed and did not end within {KILLED_S:g} s, as under a driver that is wedged"

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backends.host.cgroup import ROOT
+from suite.telemetry import LOAD_SPAN_S
 
-# /proc/stat counts in ticks of 10 ms: a shorter span cannot tell a tenth of a CPU.
-SHORTEST_SPAN_S = 0.2
 # Below a tenth of a CPU the load is the operating system's own housekeeping.
 NEGLIGIBLE_CPUS = 0.1
 
@@ -34,7 +33,7 @@ def run_family(root: Path = ROOT) -> frozenset[int]:
 
 
 class ForeignLoad:
-    """Measures how much the CPUs of this process's affinity mask were used by others since ``start``."""
+    """Measures how much the CPUs of this process's affinity mask were used by others since the first ``start``."""
 
     def __init__(self, cpus: Collection[int], cores: int, threads: int, root: Path = ROOT) -> None:
         self._cpus = frozenset(cpus)
@@ -44,15 +43,19 @@ class ForeignLoad:
         self._began: _Snapshot | None = None
 
     def start(self) -> None:
-        self._began = self._snapshot()
+        """Begin, at the first of several calls: the windows of a burst are too short each, and with what lies between long enough.
+
+        This process is idle between them: whoever works then, works beside the windows too.
+        """
+        self._began = self._began or self._snapshot()
 
     def cpus_used(self) -> float | None:
-        """CPUs' worth of time that others used since ``start``; ``None`` before it, or too soon after to tell."""
+        """CPUs' worth of time that others used since the first ``start``; ``None`` before it, or too soon to tell."""
         if self._began is None:
             return None
         now = self._snapshot()
         elapsed_s = now.at_s - self._began.at_s
-        if elapsed_s < SHORTEST_SPAN_S:
+        if elapsed_s < LOAD_SPAN_S:
             return None
         ticks = (now.busy - self._began.busy) - max(0, now.own - self._began.own)
         return max(0.0, ticks / os.sysconf("SC_CLK_TCK") / elapsed_s)

@@ -12,6 +12,7 @@ from backends.telemetry.gauges import Gauge, Missing, Rate, Shared, Since
 from backends.telemetry.polled import PERIOD_S, PolledTelemetry
 from backends.telemetry.rapl import cpu_energy
 from backends.telemetry.sysfs import number, text
+from suite.telemetry import LOAD_SPAN_S
 
 # hwmon drivers whose first sensor is the whole package: Intel's and AMD's.
 PACKAGE_SENSORS = ("coretemp", "k10temp", "zenpower")
@@ -39,7 +40,9 @@ def cpu_telemetry(cpu: Processors, threads: int, period_s: float = PERIOD_S, roo
         "violation.thermal": _thermal_violation(cpu, root),
     }
     parts = {} if energy.dram is None else {"energy.dram": energy.dram}
-    return PolledTelemetry(gauges, energy.packages, load.processes, period_s, on_start=load.start, parts=parts)
+    return PolledTelemetry(
+        gauges, energy.packages, load.processes, period_s, on_start=load.start, parts=parts, others_span_s=LOAD_SPAN_S
+    )
 
 
 def _clocks(cpu: Processors, root: Path) -> dict[str, Gauge | Missing]:

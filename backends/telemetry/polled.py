@@ -77,7 +77,7 @@ class PolledTelemetry:
     """Reads gauges every ``period_s`` off the launching thread, those that may block on a thread of their own.
 
     ``gauges`` may leave channels out; those are unavailable with ``absent`` as the reason.  ``others`` counts
-    processes of other runs on the device; ``on_start`` is called as a window opens; ``derive`` adds channels that follow
+    processes of other runs on the device, and knows none before ``others_span_s`` seconds of windows; ``on_start`` is called as a window opens; ``derive`` adds channels that follow
     from the others.  ``parts`` are meters of what the channel ``energy`` leaves out, by their channels' names.
     """
 
@@ -93,10 +93,12 @@ class PolledTelemetry:
         no_clock: str = NO_DEVICE_CLOCK,
         parts: Mapping[str, EnergyMeter | Missing] | None = None,
         slow_period_s: float = SLOW_PERIOD_S,
+        others_span_s: float = 0.0,
     ) -> None:
         self._gauges: dict[str, Gauge | Missing] = {**dict.fromkeys(POLLED, Missing(absent)), **gauges}
         self._meters = {"energy": energy, **(parts or {})}
         self._others = others
+        self.others_span_s = others_span_s
         self._period_s, self._slow_period_s = period_s, slow_period_s
         self._on_start = on_start
         self._derive = derive

@@ -17,6 +17,7 @@ from pathlib import Path
 from suite.commands.options import naming_store
 from suite.errors import RoofbenchError, UsageError
 from suite.interrupts import leave, on_interrupt
+from suite.killing import end
 from suite.passphrase import LONGEST, VARIABLE, refuse_weak, sealed
 from suite.paths import for_shell, shown, without_waiting
 from suite.report.palette import INKS
@@ -141,8 +142,7 @@ def _end(server: "subprocess.Popen[bytes]") -> None:
     try:
         server.wait(GRACE_S)
     except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
+        end(server)
 
 
 def command(address: str, port: int, stores: list[str], browser: bool, hosts: Sequence[str] = ()) -> list[str]:

@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Self
 
+from suite.killing import end
 from suite.launcher import reaper
 from suite.launcher.death import Death
 from suite.launcher.happenings import CaseEnded, Happening, Interrupted, LaneEnded, WorkerLog
@@ -199,6 +200,5 @@ class _Reaper:
         try:
             self._popen.wait(REAPER_S)
         except subprocess.TimeoutExpired:
-            self._popen.kill()
-            self._popen.wait()
+            end(self._popen)
             reaper.kill_marked(self._mark)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from suite.killing import has_ended
 from suite.launcher.deadlines import limit_s
 from suite.launcher.death import Death, diagnose, oom_kill_count
 from suite.launcher.output import Output
@@ -54,7 +55,6 @@ ANSWERS: dict[type[Message], tuple[type[Message], ...]] = {
 }
 GRACE_S = 2.0  # between a closed connection and the end of the process
 LEAVE_S = 10.0  # a framework takes seconds to tear down a device
-KILLED_S = 30.0  # the kernel's tear-down of a large device context; a wedged driver never ends it, and must not hold the run
 # A grandchild may hold the worker's end of the connection open, so that its end is not seen there: look at the process.
 LOOK_EVERY_S = 0.5
 
@@ -153,8 +153,7 @@ class WorkerProcess:
         if self._popen.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._popen.pid, signal.SIGKILL)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._popen.wait(KILLED_S)
+            has_ended(self._popen)
         kill_marked(self._birth.mark)
         self._output.ended()
 

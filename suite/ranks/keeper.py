@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from suite.errors import RoofbenchError
+from suite.killing import end
 from suite.ranks.hub import HELLO_S, NAME, meeting_ports
 from suite.ranks.launched import Launched
 from suite.ranks.lines import Line, Lost, Said
@@ -86,8 +87,7 @@ class Keeper:
     def kill(self) -> None:
         """Kill the rank, if there is one."""
         if self._child is not None:
-            self._child.kill()
-            self._child.wait()
+            end(self._child)
 
     def _start(self, said: Said) -> None:
         self.kill()

@@ -11,6 +11,7 @@ from typing import Any
 from backends.failures import Classified
 from backends.jax.collective.orders import Broke, Leave, Order
 from suite.backend import Failure
+from suite.killing import end
 from suite.outcome import Outcome
 
 MODULE = "backends.jax.collective.devices"
@@ -70,8 +71,7 @@ class Crew:
         return Failure(Outcome.CRASHED, f"the process with the {self.ranks} devices {told}", fatal=False)
 
     def _kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        end(self._process)
         self._connection.close()
 
 

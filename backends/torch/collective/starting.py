@@ -19,6 +19,7 @@ from backends.torch.collective.meeting import HOST, REACH_S, greeted
 from backends.torch.collective.safe_pickle import NetworkConnection
 from suite.backend import Failure
 from suite.collectives.transport import Transport
+from suite.killing import end
 from suite.outcome import Outcome
 from suite.ranks.keeper import interface_environment
 from suite.ranks.lines import Line, Lost, Said
@@ -78,8 +79,7 @@ class Child:
         return None if status is None else ended(status)
 
     def kill(self) -> None:
-        self._popen.kill()
-        self._popen.wait()
+        end(self._popen)
 
 
 class OwnRanks:
