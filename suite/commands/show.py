@@ -105,14 +105,28 @@ def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     pause = reader.pause(info.run)
     shown = (*run_lines(info, devices, rows, screen, pause), *imported_lines(reader, rows, screen))
     lines = (*shown, *distrust_lines(reader, [each.info for each in devices]))
-    lines = (*about_passes(info, args.run_id, option), *lines)
+    lines = (*about_passes(info, args.run_id, option, _has_verdict(reader, info)), *lines)
     return (*lines, *own_folder_lines(info, store_override(reader.path)), *case_hint(info, rows, option))
 
 
-def about_passes(info: "RunInfo", asked: str | None, option: str) -> Iterable[str]:
+def about_passes(info: "RunInfo", asked: str | None, option: str, has_verdict: bool) -> Iterable[str]:
     """That a pass of a selftest is shown because there is nothing else, and where the verdict is."""
     if asked in (None, "latest") and info.experiment == "selftest":
-        yield f"no run here but the passes of a selftest: this is the last; `roofbench selftest --last{option}` has the verdict"
+        verdict = f"`roofbench selftest --last{option}` has the verdict"
+        ended = "it was ended before it came to a verdict: repeat it with `roofbench selftest`"
+        yield f"no run here but the passes of a selftest: this is the last; {verdict if has_verdict else ended}"
+
+
+def _has_verdict(reader: "Reader", info: "RunInfo") -> bool:
+    """Whether the selftest that this run is a pass of came to its end; one that cannot be read is there to be read about."""
+    from suite.errors import StoreUnusable
+
+    if info.experiment != "selftest":
+        return False
+    try:
+        return any(info.run in each.runs for each in reader.selftests())
+    except StoreUnusable:
+        return True
 
 
 def _detail(reader: "Reader", run_id: str | None, case: str) -> "ResultDetail":
@@ -151,13 +165,14 @@ def _case(reader: "Reader", detail: "ResultDetail", as_json: bool) -> Iterable[s
 
 
 def detail_json(detail: "ResultDetail", ground: "Ground") -> dict[str, Any]:
-    """A result row with its floors, raw samples (nanoseconds), telemetry, checks, environment and log."""
+    """A result row with its floors, raw samples (nanoseconds) and the clock over each (kHz), telemetry, checks, environment and log."""
     from suite.report.floors import floors
 
     measured = detail.measurement
     plain = measured.to_json()
     if measured.samples is not None:
-        plain["samples"] = {**plain["samples"], "durations": list(measured.samples.durations_ns)}
+        clocks = [int(clock) for clock in measured.samples.clocks_khz]
+        plain["samples"] = {**plain["samples"], "durations": list(measured.samples.durations_ns), "clocks": clocks}
     environment = {group: {name: fact._asdict() for name, fact in facts.items()} for group, facts in detail.environment.items()}
     below = [floor._asdict() for floor in floors(detail.row, ground)]
     return {**detail.row.to_json(), "floors": below, "measurement": plain, "environment": environment, "log": detail.log}

@@ -41,12 +41,14 @@ def find_run(connection: Connection, store: Path, given: str | None) -> Row[Any]
     """
     if given is None or given == "latest":
         return _latest(connection, store)
+    if not given:
+        raise UsageError("an empty name is no run's: give an id of `roofbench show --runs`, the beginning of one, or latest")
     exact = connection.execute(select(_RUN).where(_RUN.c.name == given)).one_or_none()
     if exact is not None:
         return exact
     starting = _RUN.c.name.startswith(given, autoescape=True)
     found = connection.execute(select(_RUN).where(starting).order_by(_RUN.c.name).limit(4)).all()
-    if len(found) == 1 and given:
+    if len(found) == 1:
         return found[0]
     if found:
         raise UsageError(f"run '{given}' may be {', '.join(row.name for row in found)}: give more of it")

@@ -92,6 +92,7 @@ def test_one_case_is_shown_with_its_samples(measured: Path) -> None:
     detail = json.loads(roofbench(measured, "show", "latest", key, "--json").out)
     samples = detail["measurement"]["samples"]
     assert len(samples["durations"]) == -(-detail["count"] // samples["stride"])
+    assert len(samples["clocks"]) in (0, len(samples["durations"]))
     assert detail["environment"]["python"]["python"]["status"] == "measured"
 
 

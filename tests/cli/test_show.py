@@ -332,7 +332,9 @@ def test_a_table_of_integers_is_in_operations_and_its_width_column_names_what_it
 def test_a_pass_of_a_selftest_that_is_shown_for_want_of_a_run_says_so() -> None:
     passes = replace(run_info(), experiment="selftest")
     for asked in (None, "latest"):
-        (said,) = about_passes(passes, asked, " --store mine.db")
+        (said,) = about_passes(passes, asked, " --store mine.db", True)
         assert "no run here but the passes of a selftest" in said
         assert "`roofbench selftest --last --store mine.db`" in said
-    assert list(about_passes(passes, passes.run, "")) == list(about_passes(run_info(), None, "")) == []
+        (said,) = about_passes(passes, asked, "", False)
+        assert "ended before it came to a verdict" in said
+    assert list(about_passes(passes, passes.run, "", True)) == list(about_passes(run_info(), None, "", False)) == []

@@ -60,6 +60,8 @@ def test_a_run_is_found_by_its_id_the_start_of_it_or_as_the_latest(path: str) ->
     assert reader.resolve(first[: shared + 1]).run == first
     with pytest.raises(UsageError, match=f"may be .*{first}"):
         reader.resolve(first[:shared])
+    with pytest.raises(UsageError, match="an empty name is no run's"):
+        reader.resolve("")
     with pytest.raises(UsageError, match=f"no run '{first[:-1]}!' in store .*; did you mean '{first}'"):
         reader.resolve(f"{first[:-1]}!")
     assert [info.run for info in reader.runs()] == [second, first]
