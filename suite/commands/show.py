@@ -165,7 +165,7 @@ def _case(reader: "Reader", detail: "ResultDetail", as_json: bool) -> Iterable[s
 
 
 def detail_json(detail: "ResultDetail", ground: "Ground") -> dict[str, Any]:
-    """A result row with its floors, raw samples (nanoseconds) and the clock over each (kHz), telemetry, checks, environment and log."""
+    """A result row with its floors, samples (nanoseconds) and the clock over each (kHz), telemetry, checks, environment, log."""
     from suite.report.floors import floors
 
     measured = detail.measurement
