@@ -230,6 +230,13 @@ class Telemetry(Protocol):
         ...
 
 
+@runtime_checkable
+class Spanning(Protocol):
+    """Telemetry that finds others by what they use meanwhile, and not in a list: that takes time."""
+
+    others_span_s: float  # of windows, from the first one's start, before ``other_processes`` can tell; 0: at once
+
+
 class Failure(NamedTuple):
     """What an exception means: the outcome it stands for, a one-line reason, and whether this process can go on."""
 

@@ -109,8 +109,30 @@ class MeasureSettings:
         _within("measure.deadlines", self.deadlines, DEADLINE_LIMITS)
         if self.max_time_s < self.min_time_s:
             raise UsageError(f"measure.max_time_s={self.max_time_s} is below measure.min_time_s={self.min_time_s}")
+        self._refuse_never_met()
         if self.energy and not self.telemetry:
             raise UsageError("measure.energy=true reads a counter that measure.telemetry=false leaves unread; drop one of them")
+
+    def _refuse_never_met(self) -> None:
+        """Refuse pairs of which one keeps the other from ever being met."""
+        if self.sample_s > self.max_time_s:
+            raise UsageError(
+                f"measure.sample_s={self.sample_s} is above measure.max_time_s={self.max_time_s}: time would be up within the "
+                "first sample; take shorter samples or more time"
+            )
+        if not self.steady_timeout_s:  # no waiting was asked for: every sustained case is then `not steady`
+            return
+        if self.sample_s > self.steady_timeout_s:
+            raise UsageError(
+                f"measure.sample_s={self.sample_s} is above measure.steady_timeout_s={self.steady_timeout_s}: time to settle "
+                "would be up within the first sample; take shorter samples or a longer timeout"
+            )
+        if self.steady_timeout_s <= self.steady_window_s:
+            raise UsageError(
+                f"measure.steady_timeout_s={self.steady_timeout_s} is not above "
+                f"measure.steady_window_s={self.steady_window_s}: steady is what two windows in a row agree on; take a shorter "
+                "window or a longer timeout"
+            )
 
 
 @dataclass

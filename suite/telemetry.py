@@ -30,6 +30,8 @@ UNITS = {**POLLED, **COUNTED}
 FAMILIES = {"throttle": "", "violation": "s", "energy": "J"}
 THROTTLE_PREFIX = "throttle."  # what the channel of each throttle reason begins with
 NO_READING = "not read in every window"
+# /proc/stat counts in ticks of 10 ms: over a shorter stretch nobody can tell whether others used a tenth of a CPU.
+LOAD_SPAN_S = 0.2
 TOTALS = ("energy", "violation")  # running totals since the window's start: two windows of them add up
 
 

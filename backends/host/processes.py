@@ -43,9 +43,9 @@ class ForeignLoad:
         self._began: _Snapshot | None = None
 
     def start(self) -> None:
-        """Begin, at the first of several calls: the windows of a burst are too short each, and with what lies between long enough.
+        """Begin, at the first of several calls: each window of a burst is too short, all of them with their idle times are not.
 
-        This process is idle between them: whoever works then, works beside the windows too.
+        This process is idle between them: whoever works then works beside the windows too.
         """
         self._began = self._began or self._snapshot()
 

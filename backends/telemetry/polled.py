@@ -76,9 +76,10 @@ class Poll:
 class PolledTelemetry:
     """Reads gauges every ``period_s`` off the launching thread, those that may block on a thread of their own.
 
-    ``gauges`` may leave channels out; those are unavailable with ``absent`` as the reason.  ``others`` counts
-    processes of other runs on the device, and knows none before ``others_span_s`` seconds of windows; ``on_start`` is called as a window opens; ``derive`` adds channels that follow
-    from the others.  ``parts`` are meters of what the channel ``energy`` leaves out, by their channels' names.
+    ``gauges`` may leave channels out; those are unavailable with ``absent`` as the reason.  ``others`` counts processes of
+    other runs on the device, and can tell once windows lasted ``others_span_s`` seconds; ``on_start`` is called as a window
+    opens; ``derive`` adds channels that follow from the others.  ``parts`` are meters of what the channel ``energy`` leaves
+    out, by their channels' names.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from suite.commands import naming
 from suite.commands.opening import Opening, refuse_store
-from suite.commands.options import add_config_dir, add_json
+from suite.commands.options import AS_OPTION, add_config_dir, add_json, naming_store
 from suite.commands.output import say
 from suite.errors import UsageError
 from suite.interrupts import EXIT_INTERRUPTED, leave, on_interrupt
@@ -30,9 +30,9 @@ burst, the cold ones with everything doubled that makes them cold, and all of th
 ends ok, warn, FAIL or n/a (the device does not offer it) with one sentence. Raw results are stored as runs of the experiment
 selftest; the verdict with them, and how closely the device repeats itself.
 
-Takes backend, device, hardware, store.url, wait_s, measure.* and the group measure (fast, standard, precise) as run does; the
-cases themselves are fixed. The exit status is 3 when a question ends in FAIL, and with --last when one of the stored verdicts
-did."""
+Takes backend, backends.*, device, hardware, launcher, store.url, wait_s, seed, note, and the group measure (fast, standard,
+precise) as run does; of measure.* everything but regimes, interleave and max_burst_cases, for the cases themselves are fixed.
+The exit status is 3 when a question ends in FAIL, and with --last when one of the stored verdicts did."""
 EXAMPLES = """\
 roofbench selftest                              the best device found
 roofbench selftest device=all                   every GPU of this node, side by side
@@ -55,7 +55,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "overrides",
         nargs="*",
         metavar="key=value",
-        help="backend, device, hardware, store.url, wait_s, measure.*, measure=fast or precise",
+        help="backend, device, hardware, store.url, wait_s, seed, note, measure=fast or precise, measure.* but for regimes, "
+        "interleave and max_burst_cases",
     )
     parser.add_argument(
         "--last",
@@ -122,7 +123,7 @@ def _stored(url: str, overrides: Sequence[str]) -> "list[Selftest]":
     for override in overrides:
         if override.partition("=")[0] != "store.url":
             raise UsageError(f"{override} does not go with --last, which prints what the store has; only --store PATH does")
-    with Reader.open(url) as reader:
+    with naming_store({"run `roofbench run` first": "run `roofbench selftest` first", **AS_OPTION}), Reader.open(url) as reader:
         found = {(each.device_uid, each.backend): each for each in reversed(reader.selftests())}
     if not found:
         raise UsageError(

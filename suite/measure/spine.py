@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from suite.backend import Backend, Channel, Kernel, Sampler, Telemetry
+from suite.backend import Backend, Channel, Kernel, Sampler, Spanning, Telemetry
 from suite.case import Case
 from suite.measure.collected import Collected, take
 from suite.measure.load import Window, burst_windows, settle, watched
+from suite.measure.others import TELEMETRY_OFF
 from suite.measure.regimes import energy_window_s
 from suite.measure.rounds import RoundRule
 from suite.measure.statistics import Interval, batch_interval, median, median_interval
@@ -55,7 +56,7 @@ class Trial:
         self._clock_moves = False
         self._telemetry: Mapping[str, Channel] = {}
         self._opened_s: float | None = None
-        self._contended: bool | None = None
+        self._others: list[int | None] = []  # of each round
         self._phases_s: dict[str, float] = {}
         self._phase_began: tuple[str, float] | None = None
 
@@ -84,13 +85,12 @@ class Trial:
         ``measure``, the phase that is announced.
         """
         self._enter("measure", kept_as="settle")
-        telemetry = self._backend.telemetry() if self._settings.telemetry else NoTelemetry("measure.telemetry is off")
+        telemetry = self._backend.telemetry() if self._settings.telemetry else NoTelemetry(TELEMETRY_OFF)
         if self._case.regime.load == "burst":
             self._sample_bursts(telemetry)
         else:
             self._sample_sustained(telemetry, first=round_index == 0)
-        others = telemetry.other_processes()
-        self._contended = None if others is None else bool(others) or bool(self._contended)
+        self._others.append(telemetry.other_processes())
         self._leave()
 
     def finish(self) -> Measurement:
@@ -131,21 +131,26 @@ class Trial:
         self._steady, self._clock_moves = settled.steady and self._steady is not False, settled.clock_moves
         self._time("measure", time.monotonic())
         with watched(telemetry) as window:
-            self._sample_round()
+            self._sample_round(telemetry.others_span_s if isinstance(telemetry, Spanning) else 0.0)
         self._keep(window)
 
-    def _sample_round(self) -> None:
-        sampler, rule = self._ready_sampler(), self._new_rule()
+    def _sample_round(self, others_span_s: float) -> None:
+        sampler, rule = self._ready_sampler(), self._new_rule(others_span_s)
         self._collected.begin_batch()
         while not rule.done():
             taken = take(sampler, rule.next_count())
             rule.feed([duration * NS for duration in taken.durations_ns], taken.elapsed_s, taken.cycles)
             self._collected.add(taken)
 
-    def _new_rule(self) -> IntervalRule | RoundRule:
-        """What ends a round.  Where energy is asked for, no window is shorter than its counter needs."""
-        settings, window_s = self._settings, energy_window_s(self._settings)
-        most_s = max(settings.max_time_s, window_s)
+    def _new_rule(self, others_span_s: float) -> IntervalRule | RoundRule:
+        """What ends a round.  Where energy is asked for, no window is shorter than its counter needs.
+
+        Nor is it shorter than it takes to tell whether others were at work, as far as ``max_time_s`` allows: beside them a
+        CPU's scheduler gives turns of 4 ms, of which 0.16 s can be as even as a product that has the machine to itself.
+        """
+        settings, energy_s = self._settings, energy_window_s(self._settings)
+        most_s = max(settings.max_time_s, energy_s)
+        window_s = max(energy_s, min(others_span_s, most_s))
         if self._order.rounds > 1:
             return RoundRule(settings.min_time_s, window_s, most_s)
         least_s = max(settings.min_time_s, window_s)
@@ -192,7 +197,7 @@ class Trial:
             interval_cycles=(in_cycles.low, in_cycles.high) if in_cycles else None,
             converged=self._converged(interval, in_cycles) if timed else None,
             steady=self._steady,
-            contended=self._contended,
+            contended=self._contended(),
             check_before=self._before,
             check_after=after,
             telemetry=self._telemetry,
@@ -200,6 +205,12 @@ class Trial:
             phases_s=dict(self._phases_s),
             peak_memory_bytes=self._backend.peak_memory_bytes() if self._kernel else None,
         )
+
+    def _contended(self) -> bool | None:
+        """Whether others were at work in any round; not known where one round of no company could not tell."""
+        if any(self._others):
+            return True
+        return False if self._others and None not in self._others else None
 
     def _interval_s(self) -> Interval | None:
         """Interval of one launch's median, seconds: the stopping rule's, where one decided.  No duration is below zero."""

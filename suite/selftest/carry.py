@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from suite import __version__
 from suite.events import CaseFinished, Event, SweepFinished, SweepStarted
+from suite.hardware.makers import is_cpu
 from suite.hardware.spec import HardwareSpec
 from suite.roofline import Ceilings
 from suite.rows import BaseFigures, BaseKey, DeviceRow
 from suite.selftest.course import Course, Pass
 from suite.selftest.judge import judge
 from suite.selftest.record import Selftest
-from suite.selftest.taken import Passes, Taken, base_figures
+from suite.selftest.taken import Passes, Taken, base_figures, told_by_nobody
 from suite.sweep import Sweep, Watch, started
 from suite.sweep import carry_out as run_pass
 
@@ -122,6 +123,8 @@ def selftest(reader: "Reader", runs: Mapping[str, str], device: DeviceRow, undou
     """Judge one device slot from stored runs; ``runs`` are their ids by the name of the pass."""
     taken = {name: _taken(reader, run, device.slot) for name, run in runs.items()}
     passes = Passes(**taken, undoubled=undoubled)
+    if not is_cpu(device.info):
+        passes = told_by_nobody(passes)
     spec = HardwareSpec.from_json(device.spec) if device.spec else None
     verdict = judge(passes, replace(device.info, llc_bytes=Ceilings(device.info, spec).llc_bytes))
     return Selftest(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from suite.backend import DeviceInfo
-from suite.measure.statistics import median
 from suite.report.words import si
 from suite.roofline import PHYSICAL_MARGIN, mean
 from suite.selftest.channels import why_missing
@@ -17,7 +16,7 @@ AGREES = 0.02
 
 
 class Window(NamedTuple):
-    """Mean clocks of one sustained window, Hz."""
+    """Mean clocks of one sustained window of a product, Hz."""
 
     driver_hz: float
     counter_hz: float
@@ -33,19 +32,20 @@ def finding(passes: Passes, info: DeviceInfo) -> Finding:
     if not windows:
         missing = why_missing(list(passes), "device_clock") or why_missing(list(passes), "sm_clock")
         return Finding(NAME, Status.UNAVAILABLE, f"the driver's clock and the device's own cannot be compared: {missing}")
-    ratio = median(window.ratio for window in windows)
-    counter_hz = median(window.counter_hz for window in windows)
+    typical = sorted(windows, key=lambda window: window.ratio)[len(windows) // 2]
+    counted_hz = [window.counter_hz for window in windows]
     figures = {
-        "driver_over_counter": ratio,
+        "driver_over_counter": typical.ratio,
         "lowest_driver_over_counter": min(window.ratio for window in windows),
         "highest_driver_over_counter": max(window.ratio for window in windows),
-        "driver_clock_hz": median(window.driver_hz for window in windows),
-        "counter_clock_hz": counter_hz,
-        "highest_counter_clock_hz": max(window.counter_hz for window in windows),
+        "driver_clock_hz": typical.driver_hz,
+        "counter_clock_hz": typical.counter_hz,
+        "lowest_counter_clock_hz": min(counted_hz),
+        "highest_counter_clock_hz": max(counted_hz),
         "max_clock_hz": info.max_clock_hz,
         "windows": len(windows),
     }
-    status, says = _judged(ratio, windows, info.max_clock_hz)
+    status, says = _judged(typical, counted_hz, info.max_clock_hz)
     return Finding(NAME, status, says, figures)
 
 
@@ -59,17 +59,22 @@ def _windows(passes: Passes) -> list[Window]:
     return found
 
 
-def _judged(ratio: float, windows: Sequence[Window], max_hz: float | None) -> tuple[Status, str]:
-    highest_hz = max(window.counter_hz for window in windows)
+def _judged(typical: Window, counted_hz: Sequence[float], max_hz: float | None) -> tuple[Status, str]:
+    highest_hz = max(counted_hz)
     if max_hz is not None and highest_hz > PHYSICAL_MARGIN * max_hz:
         return Status.FAIL, (
             f"the device's counter says {si(highest_hz, 'Hz')}, above its maximum of {si(max_hz, 'Hz')}: "
             "fractions at the clock are wrong"
         )
-    if abs(ratio - 1) <= AGREES:
-        return Status.OK, f"the driver's clock is within {per_cent(AGREES)} of the device's own counter"
-    side = "above" if ratio > 1 else "below"
-    return Status.WARN, (
-        f"the driver's clock reads {per_cent(abs(ratio - 1))} {side} the device's own counter under load: judge by the "
-        "clock shown here, not by the driver's"
-    )
+    off = abs(typical.ratio - 1)
+    ends = dict.fromkeys(f"{hz / 1e6:.0f}" for hz in (min(counted_hz), highest_hz))
+    range_ = f"under load the device's own counter had {' to '.join(ends)} MHz"
+    both = f"where it had {_mhz(typical.counter_hz)} the driver's clock read {_mhz(typical.driver_hz)}"
+    if off <= AGREES:
+        return Status.OK, f"{range_}; {both}, within {per_cent(AGREES)}"
+    side = "above" if typical.ratio > 1 else "below"
+    return Status.WARN, f"{range_}; {both}, {per_cent(off)} {side} it: judge by the counter, not by the driver"
+
+
+def _mhz(hz: float) -> str:
+    return f"{hz / 1e6:.0f} MHz"

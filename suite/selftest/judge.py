@@ -27,7 +27,7 @@ def judge(passes: Passes, info: DeviceInfo) -> Verdict:
         repeat.finding(passes),
         settled.steady(passes),
         settled.converged(passes),
-        contention.finding(passes),
+        contention.finding(passes, info),
         channels.finding(passes),
     )
     return Verdict(findings, repeat.repeatability(pairs))

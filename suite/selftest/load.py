@@ -13,6 +13,7 @@ from suite.telemetry import THROTTLE_PREFIX
 
 NAME = "load"
 WORTH_SAYING = 0.02
+FAR = 0.10  # over burst no load stays by itself; nor does a comparison whose noise is as large tell anything
 LASTING = 0.05  # of the readings: a reason named by fewer comes and goes
 # What the driver's own governor never does: the board, its cooling or its supply is at fault.
 HARDWARE = ("hw_slowdown", "hw_thermal", "hw_power_brake", "prochot")
@@ -40,6 +41,16 @@ class Load(NamedTuple):
         return self.under > max(WORTH_SAYING, self.noise)
 
     @property
+    def is_odd(self) -> bool:
+        """Whether sustained is so far over burst that the burst cannot have been one."""
+        return -self.under > max(FAR, self.noise)
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether the intervals would hide any difference that matters, and hide this one."""
+        return self.noise > FAR and not self.differs and not self.is_odd
+
+    @property
     def noise(self) -> float:
         return self.burst.half_width + self.sustained.half_width
 
@@ -49,20 +60,34 @@ class Load(NamedTuple):
         return [name for name in HARDWARE if reasons.get(name, 0.0) >= LASTING]
 
     def says(self, where: str = "") -> str:
+        far = f"sustained is {per_cent(abs(self.under))} {'under' if self.under >= 0 else 'over'} burst{where}"
+        if self.is_odd:
+            odd = f"{far}: the burst was disturbed, or the clock had not risen in it; {_REPEAT}"
+            return f"{odd}; {self.cause}" if self.faults else odd
         if self.differs or self.faults:
-            return f"sustained is {per_cent(self.under)} under burst{where}: {self.cause}"
-        how = "under" if self.under >= 0 else "over"
-        unsure = f", within their intervals of {per_cent(self.noise)}" if self.under > WORTH_SAYING else ""
-        return f"sustained is {per_cent(abs(self.under))} {how} burst{where}{unsure}"
+            return f"{far}: {self.cause}"
+        if self.tells_nothing:
+            return f"{far}, which tells nothing beside intervals of {per_cent(self.noise)}: {_REPEAT}"
+        return far if abs(self.under) <= WORTH_SAYING else f"{far}{self._unsure}"
+
+    @property
+    def _unsure(self) -> str:
+        return f", within their intervals of {per_cent(self.noise)}" if abs(self.under) <= self.noise else ""
+
+
+_REPEAT = "repeat the selftest on a quiet device, with a longer measure.burst_window_s"
 
 
 def finding(passes: Passes, info: DeviceInfo) -> Finding:
-    """Warns where sustained is clearly under burst, or other work was there; fails where the hardware holds the clock down."""
+    """Warns where sustained is clearly under burst, so far over that the burst was none, or hidden by intervals, and where
+    other work was there; fails where the hardware holds the clock down.
+    """
     loads = _loads(passes, info)
     if not loads:
         return Finding(NAME, Status.UNAVAILABLE, "no product was timed both in a burst and sustained")
     contended = any(taken.row.contended for load in loads for taken in (load.burst, load.sustained))
-    status = Status.WARN if contended or any(load.differs for load in loads) else Status.OK
+    doubted = any(load.differs or load.is_odd or load.tells_nothing for load in loads)
+    status = Status.WARN if contended or doubted else Status.OK
     says = _together(loads)
     if any(load.faults for load in loads):
         status = Status.FAIL
@@ -126,6 +151,7 @@ def _figures(load: Load) -> Mapping[str, float | str | None]:
     sustained, name = load.sustained.row, load.format
     return {
         f"{name}_sustained_under_burst_rel": load.under,
+        f"{name}_noise_rel": load.noise,
         f"{name}_burst_flop_s": load.burst.row.flop_s,
         f"{name}_sustained_flop_s": sustained.flop_s,
         f"{name}_burst_clock_hz": load.burst.row.clock_hz,

@@ -7,6 +7,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
 REPEATABILITY, CONTENTION = "repeatability", "contention"  # the questions whose answers say whether a repeatability is one
+UNKNOWN_LEFT_OUT = (
+    "unknown_left_out"  # the figure of a repeatability that counts cases of unknown contention; older ones held them
+)
 PRUNED = "pruned_runs"  # the fact that names runs which were removed from the store since
 
 
@@ -34,7 +37,7 @@ class Finding(NamedTuple):
 
 class Repeatability(NamedTuple):
     """How far two measurements of one case differ on this device: 95th percentile of abs(second / first - 1) over ``cases``,
-    neither of whose measurements was beside other work.
+    neither of whose measurements was beside other work, as far as is known of both.
 
     ``cycles_rel`` is over the compute-bound cases, in cycles of the device's own counter (in time where there is none, and
     ``in_cycles`` is then false); ``bytes_rel`` over the memory-bound ones.  ``None`` where there was no such case.

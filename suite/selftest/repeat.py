@@ -1,6 +1,7 @@
 """Repeatability: how far two measurements of one case on this device differ, with work of the selftest's own in between.
 
-What was measured beside the work of others is left out: how far that differs is theirs, and not the device's.
+What was measured beside the work of others is left out: how far that differs is theirs, and not the device's.  So is what may
+have been, for all that is known: turns of a scheduler can be as even as a device of one's own.
 """
 
 from collections.abc import Sequence
@@ -9,8 +10,9 @@ from typing import NamedTuple
 from suite.measure.statistics import quantile
 from suite.outcome import Bound
 from suite.report.words import counted
-from suite.selftest.record import REPEATABILITY, Finding, Repeatability, Status
+from suite.selftest.record import CONTENTION, REPEATABILITY, UNKNOWN_LEFT_OUT, Finding, Repeatability, Status
 from suite.selftest.taken import Passes, Taken, change, in_cycles, kinds, paired
+from suite.selftest.tally import left_out
 from suite.selftest.words import per_cent
 
 NAME = REPEATABILITY
@@ -37,8 +39,17 @@ class Pair(NamedTuple):
         return abs(self.change)
 
     @property
+    def time_rel(self) -> float:
+        return abs(change(self.first, self.second, cycles=False))
+
+    @property
     def contended(self) -> bool:
         return bool(self.first.row.contended or self.second.row.contended)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it is known that neither measurement was beside other work."""
+        return self.first.is_quiet and self.second.is_quiet
 
 
 def pairs(passes: Passes) -> list[Pair]:
@@ -58,7 +69,7 @@ def pairs(passes: Passes) -> list[Pair]:
 
 
 def repeatability(found: Sequence[Pair]) -> Repeatability | None:
-    """Over what was measured beside no other work; ``None`` where that is nothing, or too little."""
+    """Over what is known to have been measured beside no other work; ``None`` where that is nothing, or too little."""
     return undisturbed(found) if _is_enough(found) else None
 
 
@@ -72,7 +83,7 @@ def undisturbed(found: Sequence[Pair]) -> Repeatability | None:
 
 
 def _quiet(found: Sequence[Pair]) -> list[Pair]:
-    return [pair for pair in found if not pair.contended]
+    return [pair for pair in found if pair.is_quiet]
 
 
 def _by_kind(found: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
@@ -98,11 +109,11 @@ def finding(passes: Passes) -> Finding:
     """Warns where fewer than 95 % of cases agree within 1 %; fails where differences under 10 % mean nothing."""
     every = pairs(passes)
     found, known = _quiet(every), repeatability(every)
-    left_out = {"contended_left_out": len(every) - len(found)}
+    lacking = {"contended_left_out": _contended(every), UNKNOWN_LEFT_OUT: len(every) - len(found) - _contended(every)}
     if not every:
         return Finding(NAME, Status.UNAVAILABLE, "no case was measured twice that launching does not bound")
     if known is None or known.worst_rel is None:
-        return Finding(NAME, Status.UNAVAILABLE, _too_few(every), {"cases": len(found), **left_out})
+        return Finding(NAME, Status.UNAVAILABLE, _too_few(every), {"cases": len(found), **lacking})
     close = sum(pair.rel <= CLOSE for pair in found)
     worst = max(found, key=lambda pair: pair.rel)
     status = Status.OK if close >= CLOSE_SHARE * len(found) else Status.WARN
@@ -110,9 +121,10 @@ def finding(passes: Passes) -> Finding:
         status = Status.FAIL
     says = (
         f"{close} of {counted(len(found), 'case')} repeat within 1 %; worst {worst.first.name}, {_apart(worst.rel)}"
-        f"{_advice(status, known.worst_rel)}{_left_out(every)}"
+        f"; 95 in 100 within {_within(known, found)}{_advice(status, known.worst_rel)}{_left_out(every)}"
     )
     figures: dict[str, float | str | None] = {
+        "worst_time_rel": max(pair.time_rel for pair in found),
         "cycles_rel": known.cycles_rel,
         "bytes_rel": known.bytes_rel,
         "cases": len(found),
@@ -120,7 +132,7 @@ def finding(passes: Passes) -> Finding:
         "worst_rel": worst.rel,
         "worst_case": worst.first.name,
         "compute_bound_in": "cycles" if known.in_cycles else "time",
-        **left_out,
+        **lacking,
     }
     return Finding(NAME, status, says, figures)
 
@@ -130,17 +142,39 @@ def _apart(rel: float) -> str:
     return f"{per_cent(rel)} off" if rel < 1 else f"{1 + rel:.3g} times apart"
 
 
+def _within(known: Repeatability, found: Sequence[Pair]) -> str:
+    """The repeatability of each kind in its unit; where that is cycles, how far apart the times are too."""
+    unit = "cycles" if known.in_cycles else "time"
+    compute = "" if known.cycles_rel is None else f"{per_cent(known.cycles_rel)} in {unit}"
+    memory = "" if known.bytes_rel is None else f"{per_cent(known.bytes_rel)} in time"
+    if not (compute and known.in_cycles):
+        return f"{compute} where arithmetic bounds them, and {memory} elsewhere" if compute and memory else compute or memory
+    times = max(pair.time_rel for pair in found if pair.in_cycles)
+    beside = f"{compute} where arithmetic bounds them, whose times differ by up to {per_cent(times)} as the clock moves"
+    return f"{beside}, and {memory} elsewhere" if memory else beside
+
+
 def _too_few(every: Sequence[Pair]) -> str:
+    contended = _contended(every)
+    unsure, whole = len(every) - len(_quiet(every)) - contended, f"of {counted(len(every), 'case')}"
     return (
-        f"{_contended(every)} of {counted(len(every), 'case')} were measured beside other work: the rest is too little to "
-        f"tell, which takes {LEAST_CASES} cases and half of each kind, bound by arithmetic and by memory; stop that work, or "
-        "repeat the selftest when the device is idle"
+        f"{left_out(contended, unsure, whole)}: the rest is too little to "
+        f"tell, which takes {LEAST_CASES} cases and half of each kind, bound by arithmetic and by memory; {_remedy(contended)}"
     )
+
+
+def _remedy(contended: int) -> str:
+    if not contended:
+        return f"what is said of {CONTENTION} has why, and what to do"
+    return "stop that work, or repeat the selftest when the device is idle"
 
 
 def _left_out(every: Sequence[Pair]) -> str:
     contended = _contended(every)
-    return f"; {contended} more, measured beside other work, left out" if contended else ""
+    words = left_out(contended, len(every) - len(_quiet(every)) - contended)
+    assumed = any(pair.first.assumed_alone or pair.second.assumed_alone for pair in every)
+    alone = "; that nobody else was there is assumed, as the driver names no processes" if assumed else ""
+    return f"; left out: {words}{alone}" if words else alone
 
 
 def _contended(every: Sequence[Pair]) -> int:
@@ -148,8 +182,7 @@ def _contended(every: Sequence[Pair]) -> int:
 
 
 def _advice(status: Status, rel: float) -> str:
-    if status is Status.OK:
-        return f"; differences above {per_cent(rel)} between two runs mean something"
+    """Where two runs cannot be compared at all.  What a difference means else, the closing sentence alone says."""
     if status is Status.FAIL:
         return f"; {_apart(rel)} at the 95th percentile, two runs cannot be compared here"
-    return f"; differences under {per_cent(rel)} between two runs mean nothing here"
+    return ""

@@ -1,21 +1,25 @@
 """What a selftest is judged from: the results of its passes on one device, and how they belong together."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from suite.measurement import Measurement
 from suite.outcome import Bound
-from suite.report.words import relative_half_width
+from suite.report.words import half_width_cycles, relative_half_width
 from suite.roofline import ridge_point
 from suite.rows import Calibration, ResultRow, base_name
 
 
 class Taken(NamedTuple):
-    """One case that was carried out: its row and the raw measurement."""
+    """One case that was carried out: its row and the raw measurement.
+
+    ``assumed_alone``: the device's driver names nobody's processes here, of any case, as in most containers.
+    """
 
     row: ResultRow
     measurement: Measurement
+    assumed_alone: bool = False
 
     @property
     def name(self) -> str:
@@ -29,6 +33,16 @@ class Taken(NamedTuple):
     def half_width(self) -> float:
         """Relative half width of the median's 95 % interval; 0 where there is none."""
         return relative_half_width(self.row) or 0.0
+
+    def half_width_in(self, cycles: bool) -> float:
+        """The same in the unit that is compared: narrower in cycles, where they were counted, as the clock moves."""
+        counted = half_width_cycles(self.row) if cycles else None
+        return self.half_width if counted is None else counted
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody else used the device meanwhile, as is known or, where nothing would ever tell, assumed."""
+        return self.row.contended is False or (self.row.contended is None and self.assumed_alone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +62,23 @@ class Passes:
     def timed(self) -> list[Taken]:
         """Every case that has a time."""
         return [each for each in self if is_timed(each)]
+
+
+def told_by_nobody(passes: Passes) -> Passes:
+    """The passes of a device whose driver lists processes, or does not: where it told of no case, each was assumed alone."""
+    if any(each.row.contended is not None for each in passes.timed):
+        return passes
+    return replace(
+        passes,
+        first=_assumed_alone(passes.first),
+        load=_assumed_alone(passes.load),
+        doubled=_assumed_alone(passes.doubled),
+        again=_assumed_alone(passes.again),
+    )
+
+
+def _assumed_alone(taken: Iterable[Taken]) -> tuple[Taken, ...]:
+    return tuple(each._replace(assumed_alone=True) for each in taken)
 
 
 def is_timed(taken: Taken) -> bool:

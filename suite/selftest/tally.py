@@ -29,9 +29,21 @@ def named(those: Sequence[Taken]) -> str:
 
 
 def untold(asked: Sequence[Taken], told: Sequence[Taken]) -> str:
-    """``; 3 told nothing``, of those that were asked; empty where all of them did."""
+    """``; of 3 it is not known``, of those that were asked; empty where it is of all."""
     missing = len(asked) - len(told)
-    return f"; {missing} told nothing" if missing else ""
+    return f"; of {missing} it is not known" if missing else ""
+
+
+def left_out(contended: int, unknown: int, whole: str = "") -> str:
+    """``3 were measured beside other work, and of 2 that is not known``; empty where none was left out.
+
+    ``whole`` is the ``of 20 cases`` that follows the first number.
+    """
+    of = f" {whole}" if whole else ""
+    if not contended:
+        return f"of {unknown}{of} it is not known whether other work was there" if unknown else ""
+    unsure = f", and of {unknown} that is not known" if unknown else ""
+    return f"{contended}{of} {'was' if contended == 1 else 'were'} measured beside other work{unsure}"
 
 
 def company(those: Sequence[Taken]) -> str:

@@ -6,7 +6,7 @@ Judged from what is stored each time, so that it holds for selftests that were s
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from suite.selftest.record import CONTENTION, PRUNED, REPEATABILITY, Finding, Selftest, Status
+from suite.selftest.record import CONTENTION, PRUNED, REPEATABILITY, UNKNOWN_LEFT_OUT, Finding, Selftest, Status
 from suite.selftest.words import per_cent
 
 # Cases measured beside other work that the stored figure holds: findings have it that left none of them out.
@@ -47,11 +47,19 @@ def _reasons(selftest: Selftest, found: Mapping[str, Finding]) -> Iterator[str]:
         yield f"{REPEATABILITY} FAIL" + (f" ({per_cent(rel)} at the 95th percentile)" if rel is not None else "")
     if contention and contention.status is Status.FAIL:
         yield f"{CONTENTION} FAIL{_share(contention, 'contended', 'measurements')}"
+    elif contention and repeats and _may_hold_company(contention, repeats):
+        yield f"whether other work was there is not known{_share(contention, 'unknown', 'measurements')}"
     if repeats and disturbed:
         yield f"measured beside other work{_share(repeats, _CONTENDED_WITHIN, 'cases')}"
     if rel is None:
         why = repeats.says.partition(": ")[0] if repeats else "it asked for none"
         yield f"no {REPEATABILITY} was known ({why})"
+
+
+def _may_hold_company(contention: Finding, repeats: Finding) -> bool:
+    """Whether a figure of an older version holds cases of which nobody can tell; newer ones leave them out and count them."""
+    unsure = contention.status is Status.UNAVAILABLE or bool(contention.figures.get("unknown"))
+    return unsure and UNKNOWN_LEFT_OUT not in repeats.figures and repeats.status is not Status.UNAVAILABLE
 
 
 def _share(finding: Finding, some: str, every: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from suite.report.printable import printable
 from suite.report.words import moment
-from suite.selftest.record import Finding, Selftest, Status
+from suite.selftest.record import Finding, Repeatability, Selftest, Status
 from suite.selftest.usable import unusable
 from suite.selftest.words import per_cent
 from suite.show.screen import Screen
@@ -13,6 +13,7 @@ from suite.show.screen import Screen
 MARKS = {Status.OK: "ok", Status.WARN: "warn", Status.FAIL: "FAIL", Status.UNAVAILABLE: "n/a"}
 STYLES = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "red", Status.UNAVAILABLE: "dim"}
 MARK_WIDTH = max(map(len, MARKS.values()))
+LEAST_MARGIN = 0.01  # what `roofbench compare` asks of a difference at least
 LEAST_ROOM = 32  # characters for a sentence beside its mark, however narrow the screen is
 
 
@@ -35,13 +36,31 @@ def closing(selftest: Selftest) -> str:
     if failed:
         return f"Do not trust results of this device yet: {failed} failed."
     known = None if unusable(selftest) else selftest.repeatability
-    rel = known.worst_rel if known is not None else None
-    spread = f" Differences under {per_cent(max(rel, 0.01))} between two runs mean nothing here." if rel is not None else ""
+    spread = f" {_margins(known)}" if known is not None and known.worst_rel is not None else ""
     if warned:
         return f"Results of this device can be used, with what is said of {warned} in mind.{spread}"
     if selftest.status is Status.OK:
         return f"Results of this device can be trusted.{spread}"
     return "Nothing could be asked of this device."
+
+
+def _margins(known: Repeatability) -> str:
+    """What a difference must exceed to mean something: the margin of `roofbench compare`, in the unit that it compares in."""
+    compute, memory = (None if rel is None else max(rel, LEAST_MARGIN) for rel in (known.cycles_rel, known.bytes_rel))
+    if known.in_cycles:
+        parts = [
+            (compute, "in cycles where arithmetic bounds a case, as times follow the clock"),
+            (memory, "in time elsewhere"),
+        ]
+    elif compute is None or compute == memory:
+        parts = [(memory, "in time")]
+    else:
+        parts = [
+            (compute, "in time" if memory is None else "in time where arithmetic bounds a case"),
+            (memory, "in time elsewhere"),
+        ]
+    margins = ", or ".join(f"{per_cent(margin)} {where}" for margin, where in parts if margin is not None)
+    return f"Between two runs, less than {margins} is no difference to `roofbench compare`."
 
 
 def _named(selftest: Selftest, status: Status) -> str:

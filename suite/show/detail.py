@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from suite.backend import Fact
+from suite.hardware.makers import is_cpu
 from suite.jobs.emulation import traffic_bytes
+from suite.measure.others import unknown
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
@@ -133,7 +135,7 @@ def _figures(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str,
         "spread": f"p05 {duration(row.p05_s)}, p95 {duration(row.p95_s)}, min {duration(row.min_s)}, {count}",
         "converged": _answer(row.converged),
         "steady": _steady(row),
-        "contended": _contended(row),
+        "contended": _contended(row, measured, ground),
         "bound": row.bound,
         "rate": ", ".join(
             [
@@ -193,13 +195,10 @@ def _steady(row: ResultRow) -> str:
     return "not asked of a burst" if row.steady is None and row.load == "burst" else _answer(row.steady)
 
 
-def _contended(row: ResultRow) -> str:
-    """A CPU's other work is counted in ticks, of which a short case has too few; a driver lists its processes or does not."""
+def _contended(row: ResultRow, measured: Measurement, ground: Ground) -> str:
     if row.contended is not None:
         return _answer(row.contended)
-    if row.load == "burst":
-        return "not known: a burst is too short to tell"
-    return f"not known: {'this case was too short to tell' if row.backend == 'cpu' else 'others on the device are not shown'}"
+    return f"not known: {unknown(row.load, measured, is_cpu(ground.ceilings.info)).why}"
 
 
 def _floors(row: ResultRow, found: Sequence[Floor], screen: Screen) -> Iterator[str]:

@@ -240,8 +240,20 @@ class TestForeignLoad:
         load = ForeignLoad({0, 1}, 2, 2, root)
         assert load.processes() is None
         load.start()
-        at(0.05, (5, 5, 0), 0)
+        at(0.19, (19, 19, 0), 0)
         assert load.processes() is None
+        at(0.2, (20, 20, 0), 0)
+        assert load.processes() == 2
+
+    def test_short_windows_with_idle_times_between_are_one_stretch(self, world: World) -> None:
+        """A burst: five windows of 20 ms, a second apart.  The last alone tells nothing, all of them do."""
+        root, at = world
+        load = ForeignLoad({0, 1}, 2, 2, root)
+        for index in range(5):
+            at(index, (100 * index, 0, 0), 0)
+            load.start()
+        at(4.02, (402, 0, 0), 0)
+        assert load.processes() == 1
 
 
 def test_a_real_busy_child_of_this_process_is_family() -> None:

@@ -1,6 +1,7 @@
 """The selftest as a person runs it, on the scripted device: measured, judged, stored, printed again, interrupted, refused."""
 
 import json
+import re
 import signal
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ QUICK = (
     "measure.steady_window_s=0.002", "measure.steady_timeout_s=0.01", "measure.min_time_s=0.001", "measure.max_time_s=0.01",
     "measure.burst_first_idle_s=0", "measure.burst_idle_s=0",
 )  # fmt: skip
+FREE = {"backend", "backends", "measure", "store", "launcher", "hardware", "device", "seed", "note", "wait_s"}
 PASSES = ("first", "load", "doubled", "again")
 CASES = (25, 4, 10, 20)
 
@@ -195,9 +197,22 @@ def test_the_help_says_that_a_stored_failure_shows_in_the_exit_status(capsys: py
 
 def test_the_help_names_the_group_that_a_selftest_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["selftest", "--help"]) == 0
-    assert "and the group measure (fast, standard, precise) as run does" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert "and the group measure (fast, standard, precise) as run does" in said
     said = selftest(tmp_path, "measure=precise", "device=3")
     assert said.err.startswith("roofbench: device=3 is not among the devices"), "measure=precise was taken"
+
+
+def test_the_help_names_whatever_is_taken_and_what_of_measure_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    """It said measure.*, of which three are refused, and seed was taken without a word."""
+    assert cli.main(["selftest", "--help"]) == 0
+    detail = capsys.readouterr().out.partition("Takes ")[2].partition("positional arguments")[0]
+    taken, _, refused = " ".join(detail.split()).partition("of measure.* everything but ")
+    words = {word.strip(",.").removesuffix(".*").removesuffix(".url") for word in taken.split()}
+    assert words >= FREE
+    assert set(re.findall(r"\w+", refused.partition(", for ")[0])) - {"and"} == {
+        name.removeprefix("measure.") for name in FIXED if name.startswith("measure.")
+    }
 
 
 def test_an_interrupted_selftest_says_what_is_stored_and_reaches_no_verdict(tmp_path: Path) -> None:
@@ -244,6 +259,7 @@ REFUSED = [
     ("jobs.gemm.shapes=[64]", "jobs.gemm.shapes=[64] cannot change a selftest: its cases are fixed"),
     ("~jobs.gemm", "~jobs.gemm cannot change a selftest: its cases are fixed"),
     ("measure.regimes=[standard]", "measure.regimes=[standard] cannot change a selftest: its cases are fixed"),
+    ("measure.steady_window_s=50", "measure.steady_timeout_s=0.01 is not above measure.steady_window_s=50.0: "),
     ("resume=latest", "resume=latest cannot change a selftest: its cases are fixed"),
     ("devcie=all", "unknown key 'devcie'; did you mean 'device'?"),
     ("measure.target=x", "measure.target=x is not a number"),
@@ -290,6 +306,5 @@ def test_a_worker_that_cannot_start_leaves_no_store(tmp_path: Path) -> None:
 
 def test_every_setting_is_either_fixed_or_the_user_s() -> None:
     """A new one must be decided on: it changes the cases, or it does not."""
-    free = {"backend", "backends", "measure", "store", "launcher", "hardware", "device", "seed", "note", "wait_s"}
     known = {*GROUPS, *RunSchema.__dataclass_fields__}
-    assert known == free | {name for name in FIXED if "." not in name}
+    assert known == FREE | {name for name in FIXED if "." not in name}

@@ -10,6 +10,7 @@ import pytest
 from suite.backend import Channel, Fact
 from suite.cli import main
 from suite.hardware.cpu import NOMINAL
+from suite.measure.others import LISTED_ELSEWHERE
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
 from suite.report.floors import Ground
@@ -331,8 +332,8 @@ def test_what_a_kernel_says_of_itself_is_in_words_and_blanks_are_left_out() -> N
 @pytest.mark.parametrize(
     ("contended", "regime", "said"),
     [
-        (None, "cold/burst/device", "not known: a burst is too short to tell"),
-        (None, "cold/sustained/device", "not known: others on the device are not shown"),
+        (None, "cold/burst/device", f"not known: {LISTED_ELSEWHERE}"),
+        (None, "cold/sustained/device", f"not known: {LISTED_ELSEWHERE}"),
         (False, "cold/burst/device", "no"),
         (True, "cold/burst/device", "yes"),
     ],
@@ -346,11 +347,13 @@ def test_other_work_that_could_not_be_looked_for_is_not_said_to_be_absent(
     assert row.to_json()["contended"] is contended
 
 
-def test_on_a_cpu_where_other_cases_know_of_other_work_a_case_that_does_not_was_too_short() -> None:
+def test_on_a_cpu_a_case_that_does_not_know_of_other_work_was_too_short() -> None:
     row = result(backend="cpu", contended=None)
-    lines = list(detail_lines(replace(detail(), row=row), GROUND, PLAIN))
+    cpu = replace(device(), info=replace(device().info, backend="cpu"))
+    ground = Ground.of(panel(FakeReader(()), cpu, []), row)
+    lines = list(detail_lines(replace(detail(), row=row), ground, PLAIN))
     assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("  contended")] == [
-        "not known: this case was too short to tell"
+        "not known: it was sampled for under 0.2 s, too short to count the work of others"
     ]
 
 

@@ -28,7 +28,23 @@ def test_clocks_that_agree_are_a_pass() -> None:
 def test_a_driver_that_reads_ten_percent_off_is_a_warning(ratio: float, side: str) -> None:
     finding = of(reading(sm_clock=ratio * CLOCK_HZ))
     assert finding.status is Status.WARN
-    assert f"the driver's clock reads {side} the device's own counter under load" in finding.says
+    assert finding.says == (
+        "under load the device's own counter had 1500 MHz; where it had 1500 MHz the driver's clock read "
+        f"{1500 * ratio:.0f} MHz, {side} it: judge by the counter, not by the driver"
+    )
+
+
+def test_the_clocks_that_are_compared_are_shown_in_mhz_and_are_the_figures() -> None:
+    whole = altered(
+        reading(sm_clock=1.01 * CLOCK_HZ),
+        lambda taken: with_telemetry(taken, telemetry(sm_clock=1.818e9, device_clock=1.8e9)), ["again"], "16x",
+    )  # fmt: skip
+    finding = of(whole)
+    assert finding.says == (
+        "under load the device's own counter had 1500 to 1800 MHz; where it had 1500 MHz the driver's clock read 1515 MHz, "
+        "within 2 %"
+    )
+    assert (finding.figures["counter_clock_hz"], finding.figures["driver_clock_hz"]) == (1.5e9, pytest.approx(1.515e9))
 
 
 def test_a_counter_above_the_maximum_clock_is_wrong() -> None:

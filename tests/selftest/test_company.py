@@ -1,38 +1,82 @@
 """Contention, and cases that did not settle or converge; that what is listed adds up to what is counted."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from suite.measure import others
+from suite.measure.others import LISTED_ELSEWHERE, TELEMETRY_OFF, Unknown
+from suite.measurement import Span
 from suite.selftest import contention, settled
 from suite.selftest.record import Finding, Status
-from suite.selftest.taken import Passes
+from suite.selftest.taken import Passes, Taken
 from suite.selftest.tally import among, named
-from tests.selftest.material import altered, passes, with_row
+from suite.telemetry import NoTelemetry
+from tests.selftest.material import INFO, altered, passes, with_row, with_samples, with_telemetry
 
 
 def test_a_device_of_one_s_own_is_a_pass() -> None:
-    finding = contention.finding(passes())
+    finding = contention.finding(passes(), INFO)
     assert (finding.status, finding.says) == (Status.OK, "nobody else used the device in all 59 measurements")
 
 
 def test_company_for_a_while_is_a_warning_with_the_cases() -> None:
-    finding = contention.finding(altered(passes(), lambda taken: with_row(taken, contended=True), ["again"], "4096"))
+    finding = contention.finding(altered(passes(), lambda taken: with_row(taken, contended=True), ["again"], "4096"), INFO)
     assert finding.status is Status.WARN
     assert "others used the device in 4 of 59 measurements, such as 4096x4096x4096 fp8_e4m3 warm, " in finding.says
     assert "and 1 more: stop them, or measure when it is idle" in finding.says
 
 
 def test_company_for_most_of_the_time_fails() -> None:
-    finding = contention.finding(altered(passes(), lambda taken: with_row(taken, contended=True), ["first", "doubled"]))
+    finding = contention.finding(altered(passes(), lambda taken: with_row(taken, contended=True), ["first", "doubled"]), INFO)
     assert finding.status is Status.FAIL
 
 
-def test_what_cannot_be_told_is_no_pass() -> None:
-    assert contention.finding(altered(passes(), lambda taken: with_row(taken, contended=None))).status is Status.UNAVAILABLE
-    partly = contention.finding(altered(passes(), lambda taken: with_row(taken, contended=None), ["load"]))
-    assert partly.figures["unknown"] == 4
-    assert partly.says.endswith("in 55 of 59 measurements; 4 told nothing")
+def unknown(taken: Taken) -> Taken:
+    return with_row(taken, contended=None)
+
+
+def brief(taken: Taken) -> Taken:
+    """Sampled for 0.16 s, all of it, and so too short for a CPU to tell who else was at work."""
+    return with_samples(unknown(taken), spans=(Span(0, 0.01, 0.17),))
+
+
+CPU = replace(INFO, backend="cpu")
+TOO_SHORT = "it was sampled for under 0.2 s, too short to count the work of others: measure it anew with "
+
+
+def test_what_cannot_be_told_is_no_pass_and_says_why_and_what_to_do() -> None:
+    """A row of 0.16 s, sampled beside a busy loop, was 78 times too slow within 0.37 %, and counted as quiet."""
+    nothing = contention.finding(altered(passes(), unknown), INFO)
+    assert nothing.status is Status.UNAVAILABLE
+    assert nothing.says == (
+        "nobody can tell whose processes use the device: the driver lists no processes here, or by the numbers of another "
+        "process namespace: start roofbench in the host's process namespace (docker run --pid=host)"
+    )
+    partly = contention.finding(altered(passes(), brief, ["load"]), CPU)
+    assert (partly.status, partly.figures["unknown"]) == (Status.WARN, 4)
+    assert partly.says == (
+        "nobody else used the device in 55 of 59 measurements"
+        f"; of 2 it is not known: {TOO_SHORT}more or longer measure.burst_windows"
+        f"; of 2 it is not known: {TOO_SHORT}a measure.max_time_s of 0.2 or more"
+    )
+
+
+def test_the_reason_is_the_real_one() -> None:
+    """Telemetry that is off tells nothing however long a case was sampled; nor is length a reason where others are listed."""
+    long = with_samples(passes().first[5], spans=(Span(0, 0.01, 0.4),))
+    off = with_telemetry(long, NoTelemetry(TELEMETRY_OFF).stop())
+    assert why(off, is_cpu=True) == why(off, is_cpu=False) == (TELEMETRY_OFF, "give measure.telemetry=true")
+    assert why(with_telemetry(long, NoTelemetry("JAX reads nothing of a TPU").stop()), is_cpu=False).remedy == ""
+    assert why(brief(long), is_cpu=False).why == LISTED_ELSEWHERE
+    assert why(brief(long), is_cpu=True).why.startswith("it was sampled for under 0.2 s")
+    assert why(long, is_cpu=True).remedy == "measure it anew"
+    assert why(with_telemetry(long, {}), is_cpu=True).why == "nothing was read beside it"
+
+
+def why(taken: Taken, is_cpu: bool) -> Unknown:
+    return others.unknown(taken.row.load, taken.measurement, is_cpu)
 
 
 def test_cases_that_kept_moving_are_named_once() -> None:
@@ -61,7 +105,7 @@ def test_cases_that_stayed_wide_are_counted_and_the_widest_is_named() -> None:
 
 
 def contended(only: str = "") -> Passes:
-    """Other work was beside those of a name, and three cases told nothing."""
+    """Other work was beside those of a name, and of three cases it is not known."""
     whole = altered(passes(), lambda taken: with_row(taken, contended=True, steady=False), only=only)
     return altered(whole, lambda taken: with_row(taken, contended=None, steady=None), ["first"], "16x3840x3840 bf16")
 
@@ -79,15 +123,15 @@ def counted(finding: Finding, introduction: str) -> tuple[int, int]:
 @pytest.mark.parametrize("only", ["", "4096", "8192x8192x8192 bf16 cold"])
 def test_what_is_listed_adds_up_to_what_is_counted_everywhere(only: str) -> None:
     busy = contended(only)
-    for finding, introduction in ((contention.finding(busy), "such as "), (settled.steady(busy), "steady_timeout_s: ")):
+    for finding, introduction in ((contention.finding(busy, INFO), "such as "), (settled.steady(busy), "steady_timeout_s: ")):
         count, listed = counted(finding, introduction)
         assert count == listed == finding.figures[{"contention": "contended"}.get(finding.name, "moving")], finding.says
 
 
-def test_all_that_were_measured_are_counted_and_who_told_nothing_is_among_them() -> None:
-    says = contention.finding(contended()).says
+def test_all_that_were_measured_are_counted_and_those_of_which_it_is_not_known_are_among_them() -> None:
+    says = contention.finding(contended(), INFO).says
     assert says.startswith("others used the device in 57 of 59 measurements, such as ")
-    assert says.endswith("; 2 told nothing")
+    assert "; of 2 it is not known: the driver lists no processes here" in says
 
 
 def test_a_case_of_several_passes_is_named_once_with_how_often() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from suite.backend import Channel
+from suite.measure.others import TELEMETRY_OFF
 from suite.measurement import Measurement
 from suite.outcome import Outcome
 from suite.selftest.judge import judge
@@ -33,15 +34,20 @@ def test_every_finding_says_one_sentence_with_figures() -> None:
 
 
 def test_a_device_that_reads_nothing_passes_no_question_about_readings() -> None:
-    dark = NoTelemetry("measure.telemetry is off").stop()
+    dark = NoTelemetry(TELEMETRY_OFF).stop()
     blind = altered(passes(), lambda taken: with_telemetry(with_row(taken, clock_hz=None, power_w=None, contended=None), dark))
-    found = {finding.name: finding for finding in judge(blind, replace(INFO, power_limit_w=None)).findings}
-    for name in ("clock", "contention", "telemetry"):
+    verdict = judge(blind, replace(INFO, power_limit_w=None))
+    found = {finding.name: finding for finding in verdict.findings}
+    unasked = {"clock", "contention", "telemetry"}
+    for name in unasked:
         assert found[name].status is Status.UNAVAILABLE
         assert "measure.telemetry is off" in found[name].says
-    assert {name for name, finding in found.items() if finding.status is Status.OK} == set(QUESTIONS) - {
-        "clock", "contention", "telemetry",
-    }  # fmt: skip
+    for name in ("flush", "repeatability"):
+        assert found[name].status is Status.UNAVAILABLE
+        assert found[name].says.endswith("what is said of contention has why, and what to do")
+    assert verdict.repeatability is None
+    ok = {name for name, finding in found.items() if finding.status is Status.OK}
+    assert ok == set(QUESTIONS) - unasked - {"flush", "repeatability"}
 
 
 def test_where_nothing_was_timed_nothing_passes() -> None:

@@ -18,6 +18,9 @@ DISTURBED = Finding("repeatability", Status.WARN, "18 of 20 cases", {"cases": 20
 FAILED = Finding("repeatability", Status.FAIL, "1 of 20 cases", {"cases": 20, "contended_cases": 20})
 FAILS = "repeatability FAIL (95 % at the 95th percentile)"
 CROWDED = Finding("contention", Status.FAIL, "others used the device", {"contended": 56, "measurements": 59, "unknown": 3})
+UNTOLD = Finding("contention", Status.OK, "nobody else", {"contended": 0, "measurements": 59, "unknown": 6})
+UNLISTED = Finding("contention", Status.UNAVAILABLE, "nobody can tell")
+KNOWN_QUIET = Finding("repeatability", Status.OK, "14 of 14 cases", {"cases": 14, "unknown_left_out": 6})
 LACKING = Finding("repeatability", Status.UNAVAILABLE, "no case was measured twice that launching does not bound")
 
 
@@ -35,9 +38,24 @@ def judged(day: int, *findings: Finding, known: Repeatability | None = KNOWN, **
         (judged(1, DISTURBED), "measured beside other work (3 of 20)"),
         (judged(1, REPEATS, CROWDED), "contention FAIL (56 of 59)"),
         (judged(1, Finding("contention", Status.FAIL, "as some store has it")), "contention FAIL"),
+        (judged(1, REPEATS, UNTOLD), "whether other work was there is not known (6 of 59)"),
+        (judged(1, REPEATS, UNLISTED), "whether other work was there is not known"),
+        (judged(1, KNOWN_QUIET, UNTOLD), ""),
         (judged(1, LACKING, known=None), f"no repeatability was known ({LACKING.says})"),
     ],
-    ids=["sound", "without findings", "fails otherwise", "failed", "disturbed", "crowded", "without figures", "lacking"],
+    ids=[
+        "sound",
+        "without findings",
+        "fails otherwise",
+        "failed",
+        "disturbed",
+        "crowded",
+        "without figures",
+        "untold",
+        "unlisted",
+        "untold left out",
+        "lacking",
+    ],
 )
 def test_why_one_is_not_to_be_used(selftest: Selftest, why: str) -> None:
     assert unusable(selftest) == why
@@ -58,4 +76,4 @@ def test_a_verdict_reached_beside_other_work_is_not_used_and_says_no_margin() ->
     found = judged(1, *findings, known=known)
     assert known is None
     assert unusable(found).startswith("contention FAIL (34 of 59), no repeatability was known (20 of 20 cases were measured ")
-    assert "mean nothing here" not in closing(judged(1, DISTURBED))
+    assert "no difference" not in closing(judged(1, DISTURBED))

@@ -66,11 +66,20 @@ def test_a_simulated_device_says_so() -> None:
 
 
 KNOWN = Repeatability(0.004, 0.013, True, 20)
+IN_CYCLES = "1 % in cycles where arithmetic bounds a case, as times follow the clock"
+NONE = "is no difference to `roofbench compare`."
 ENDINGS = [
-    ((Status.OK, Status.OK), KNOWN, "can be trusted. Differences under 1.3 % between two runs mean nothing here."),
-    ((Status.OK, Status.OK), Repeatability(0.002, None, True, 9), "can be trusted. Differences under 1 % between"),
+    ((Status.OK, Status.OK), KNOWN, f"trusted. Between two runs, less than {IN_CYCLES}, or 1.3 % in time elsewhere {NONE}"),
+    ((Status.OK, Status.OK), Repeatability(0.002, None, True, 9), f"trusted. Between two runs, less than {IN_CYCLES} {NONE}"),
+    ((Status.OK,), Repeatability(None, 0.03, False, 9), f"Between two runs, less than 3 % in time {NONE}"),
+    ((Status.OK,), Repeatability(0.02, None, False, 9), f"Between two runs, less than 2 % in time {NONE}"),
+    ((Status.OK,), Repeatability(0.002, 0.003, False, 9), f"Between two runs, less than 1 % in time {NONE}"),
+    (
+        (Status.OK,), Repeatability(0.02, 0.03, False, 9),
+        f"less than 2 % in time where arithmetic bounds a case, or 3 % in time elsewhere {NONE}",
+    ),
     ((Status.OK, Status.UNAVAILABLE), None, "Results of this device can be trusted."),
-    ((Status.WARN, Status.OK), KNOWN, "can be used, with what is said of q0 in mind. Differences under 1.3 %"),
+    ((Status.WARN, Status.OK), KNOWN, f"can be used, with what is said of q0 in mind. Between two runs, less than {IN_CYCLES}"),
     ((Status.WARN, Status.WARN, Status.WARN), None, "with what is said of q0, q1 and q2 in mind."),
     ((Status.FAIL, Status.WARN, Status.FAIL), KNOWN, "Do not trust results of this device yet: q0 and q2 failed."),
     ((Status.UNAVAILABLE,), None, "Nothing could be asked of this device."),
@@ -87,3 +96,11 @@ def test_a_verdict_survives_json() -> None:
     verdict = judge(passes(), INFO)
     whole = of(*verdict.findings, known=verdict.repeatability, driver="580")
     assert Selftest.from_json(whole.to_json()) == whole
+
+
+def test_what_a_difference_means_is_said_in_one_place() -> None:
+    """It was said twice, of different margins: above 0.27 % they meant something, and under 1 % nothing."""
+    verdict = judge(passes(), INFO)
+    (repeats,) = (each for each in verdict.findings if each.name == "repeatability")
+    assert not any(word in repeats.says for word in ("mean", "difference", "compare"))
+    assert closing(of(*verdict.findings, known=verdict.repeatability)).count("`roofbench compare`") == 1
