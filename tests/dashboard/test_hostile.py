@@ -110,9 +110,9 @@ def changed(tmp_path, *statements):
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE summary SET flop_s = 9e999", "is damaged: result"),
+        ("UPDATE summary SET flop_s = 9e999", "3 results in 1 run"),  # rows without figures, which say why
         ("UPDATE summary SET fraction_spec = 'NaN'", "is damaged: result"),
-        ("UPDATE result SET outcome = 'splendid'", "is damaged: result"),
+        ("UPDATE result SET outcome = 'splendid'", "3 results in 1 run"),
         ("UPDATE result SET finished_at = 'tomorrow'", "is damaged"),
         ("UPDATE workload SET params = '[1, 2'", "is damaged: its calibrations"),
         ("UPDATE workload SET params = '{\"m\": NaN}'", "is damaged: its calibrations"),
