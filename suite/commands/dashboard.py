@@ -164,7 +164,7 @@ def command(address: str, port: int, stores: list[str], browser: bool, hosts: Se
         # The default red reads as a warning beside results; backgrounds are those of the figures.
         "theme.light.primaryColor": INKS["light"].accent,
         "theme.light.backgroundColor": INKS["light"].background,
-        "theme.dark.primaryColor": "#3d8fe0",
+        "theme.dark.primaryColor": "#2a78c8",
         "theme.dark.backgroundColor": INKS["dark"].background,
         "theme.dark.secondaryBackgroundColor": "#1b222b",
         "theme.dark.textColor": INKS["dark"].text,
