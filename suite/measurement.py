@@ -1,14 +1,16 @@
 """What a worker hands back for one case: raw facts, no derived numbers.  It crosses the process boundary as JSON."""
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 from suite.backend import Channel
 from suite.measure.samples import decode, encode
 from suite.outcome import Outcome
 
+UNREAD = "telemetry"  # the one channel of a measurement whose telemetry cannot be read; its reason says why
 TIMED = (Outcome.OK, Outcome.IMPOSSIBLE, Outcome.UNCHECKED)  # the outcomes that have samples
 
 
@@ -83,6 +85,32 @@ class SampleSet:
         )
 
 
+def as_read(channel: Channel) -> Channel:
+    """The readings of a series that there are, each with its time; the reason that it has none where all were missing.
+
+    A reading, or a time, that is no finite number (NaN, an infinity) was missing: nothing is computed from it.
+    """
+    pairs = [pair for pair in zip(channel.times_s, channel.values, strict=False) if all(map(math.isfinite, pair))]
+    times_s, values = (tuple(each) for each in zip(*pairs, strict=True)) if pairs else ((), ())
+    why = channel.unavailable or ("" if pairs or not channel.values else "every reading was missing")
+    return Channel(channel.unit, times_s, values, why)
+
+
+def channel_json(channel: Channel) -> dict[str, Any]:
+    """JSON values of a series; ``null`` stands for a reading that was missing."""
+    return {**channel._asdict(), "times_s": _known(channel.times_s), "values": _known(channel.values)}
+
+
+def channel_from_json(data: Mapping[str, Any]) -> Channel:
+    """Undo ``channel_json``; what was missing is NaN."""
+    times_s, values = (tuple(math.nan if each is None else each for each in data[name]) for name in ("times_s", "values"))
+    return Channel(data["unit"], times_s, values, data["unavailable"])
+
+
+def _known(numbers: Sequence[float]) -> list[float | None]:
+    return [number if math.isfinite(number) else None for number in numbers]
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One comparison with the reference: ``error_rel`` is norm(out - ref) / norm(ref) over the probed tiles.
@@ -133,6 +161,10 @@ class Measurement:
     phases_s: Mapping[str, float] = field(default_factory=dict)
     peak_memory_bytes: int | None = None
 
+    def as_read(self) -> "Measurement":
+        """The same without the readings of telemetry that were missing: what is computed from or drawn."""
+        return replace(self, telemetry={name: as_read(channel) for name, channel in self.telemetry.items()})
+
     def __post_init__(self) -> None:
         timed = self.outcome in TIMED
         assert not timed or self.samples is not None, "a timed outcome needs its samples"
@@ -150,7 +182,7 @@ class Measurement:
             "contended": self.contended,
             "check_before": self.check_before.to_json() if self.check_before else None,
             "check_after": self.check_after.to_json() if self.check_after else None,
-            "telemetry": {name: channel._asdict() for name, channel in self.telemetry.items()},
+            "telemetry": {name: channel_json(channel) for name, channel in self.telemetry.items()},
             "description": dict(self.description),
             "phases_s": dict(self.phases_s),
             "peak_memory_bytes": self.peak_memory_bytes,
@@ -165,10 +197,7 @@ class Measurement:
             interval_cycles=tuple(data["interval_cycles"]) if data.get("interval_cycles") else None,
             check_before=Check.from_json(data["check_before"]) if data["check_before"] else None,
             check_after=Check.from_json(data["check_after"]) if data["check_after"] else None,
-            telemetry={
-                name: Channel(c["unit"], tuple(c["times_s"]), tuple(c["values"]), c["unavailable"])
-                for name, c in data["telemetry"].items()
-            },
+            telemetry={name: channel_from_json(channel) for name, channel in data["telemetry"].items()},
             **{
                 name: data[name]
                 for name in (
@@ -183,3 +212,8 @@ class Measurement:
                 )
             },
         )
+
+
+def is_unread(measurement: Measurement) -> bool:
+    """Whether there is telemetry of a measurement that cannot be read."""
+    return list(measurement.telemetry) == [UNREAD]

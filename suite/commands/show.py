@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from suite.commands.options import add_json, add_store, store_option, store_override
@@ -161,11 +162,14 @@ def _case(reader: "Reader", detail: "ResultDetail", as_json: bool) -> Iterable[s
     ground = Ground.of(panel(reader, device_of(reader.devices(row.run), row), [row]), row)
     if as_json:
         return [json_text(detail_json(detail, ground))]
-    return detail_lines(detail, ground, screen_of(sys.stdout))
+    return detail_lines(replace(detail, measurement=detail.measurement.as_read()), ground, screen_of(sys.stdout))
 
 
 def detail_json(detail: "ResultDetail", ground: "Ground") -> dict[str, Any]:
-    """A result row with its floors, samples (nanoseconds) and the clock over each (kHz), telemetry, checks, environment, log."""
+    """A result row with its floors, samples (nanoseconds) and the clock over each (kHz), telemetry, checks, environment, log.
+
+    A reading of telemetry that was missing is ``null``.
+    """
     from suite.report.floors import floors
 
     measured = detail.measurement

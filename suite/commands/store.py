@@ -50,7 +50,7 @@ ACTIONS = {
     "prune": "remove runs with everything they own; vacuum then gives the space back",
     "vacuum": "give back the space of what was removed",
     "check": "say everything that is wrong with the file; exit status 1 when something is",
-    "rebuild": "derive rates, fractions and bounds anew from the raw samples, where the formulas have changed",
+    "rebuild": "derive rates and bounds anew from the raw samples where formulas have changed; exit status 1 where that fails",
     "upgrade": "bring a store of an older version to this one's schema; a copy is kept",
 }
 EXIT_BROKEN = 1
@@ -78,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
     """Carry out one action and say what it did."""
     if args.action == "check":
         return _check(args)
-    lines = {"merge": _merge, "prune": _prune, "vacuum": _vacuum, "rebuild": _rebuild, "upgrade": _upgrade}[args.action](args)
+    if args.action == "rebuild":
+        return _rebuild(args)
+    lines = {"merge": _merge, "prune": _prune, "vacuum": _vacuum, "upgrade": _upgrade}[args.action](args)
     sys.stdout.writelines(line + "\n" for line in lines)
     return 0
 
@@ -145,12 +147,15 @@ def _vacuum(args: argparse.Namespace) -> Iterator[str]:
     yield f"{_named(args)}: {size.before_bytes / 1e6:.2f} MB before, {size.after_bytes / 1e6:.2f} MB now"
 
 
-def _rebuild(args: argparse.Namespace) -> Iterator[str]:
+def _rebuild(args: argparse.Namespace) -> int:
     from suite.report.words import counted
-    from suite.store.maintain import rebuild
+    from suite.store.maintain import Problem, rebuild
 
-    derived = rebuild(args.store, summarized, everything=args.everything)
-    yield f"{_named(args)}: {counted(derived, 'result')} derived anew"
+    left: list[Problem] = []
+    derived = rebuild(args.store, summarized, everything=args.everything, tell=left.append)
+    sys.stdout.writelines(f"{problem.where} is left as it was: {problem.what}\n" for problem in left)
+    sys.stdout.write(f"{_named(args)}: {counted(derived, 'result')} derived anew\n")
+    return EXIT_BROKEN if left else 0
 
 
 def summarized(stored: "Stored") -> "Summary | None":

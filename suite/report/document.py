@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from suite.backend import DeviceInfo
 from suite.errors import StoreUnusable, UsageError
-from suite.measurement import Measurement
+from suite.measurement import Measurement, is_unread
 from suite.outcome import Evidence
 from suite.report.cases import case_data
 from suite.report.contest import Contest, contests
@@ -164,10 +164,14 @@ def _cases(reader: MeasurementSource, rows: Sequence[ResultRow], found: Panel) -
         if row.p50_s is None:
             continue
         try:
-            case = case_data(row, reader.measurement(row.result_id), Ground.of(found, row))
+            measured = reader.measurement(row.result_id)
+            case = case_data(row, measured, Ground.of(found, row))
         except StoreUnusable:
             unreadable += 1
             continue
+        if case is not None and is_unread(measured):
+            unread = "its telemetry cannot be read: `roofbench store check` says what is wrong"
+            case["remark"] = "; ".join(filter(None, (case["remark"], unread)))
         if case is not None:
             cases[row.result_id] = case
     return cases, unreadable

@@ -14,7 +14,7 @@ from suite.store.catalogue import to_device_row
 from suite.store.columns import SafeText
 from suite.store.damage import Damaged
 from suite.store.files import locate, shown
-from suite.store.listing import fetch, is_latest, rows_statement, to_row, utc_text
+from suite.store.listing import fetch, is_latest, rows_statement, to_listed_row, utc_text
 from suite.store.queries import Reader
 from suite.store.roofs import Roofs, best_bandwidth, best_rates, calibrated, history
 from suite.store.scopes import Entry, Found, Group, Scope, beginning, groups_of, in_order, joined, of_run
@@ -150,7 +150,7 @@ def _rows(connection: Connection, ids: Sequence[int]) -> list[ResultRow]:
     for first in range(0, len(ids), _AT_ONCE):
         wanted = rows_statement(tables.Result.id.in_(ids[first : first + _AT_ONCE]))
         for fields in fetch(connection, wanted):
-            row = to_row(fields, roofs.fraction)
+            row = to_listed_row(fields, roofs.fraction)
             found[row.result_id] = row
     return [found[number] for number in ids if number in found]
 

@@ -1,6 +1,8 @@
 """Whether a store is whole: the file, its references, its blobs, and what one table repeats of another."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from operator import gt
 from pathlib import Path
@@ -24,23 +26,25 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType, TypeEngine
 
-from suite.measure.timeline import span_flaws
-from suite.measurement import TIMED
-from suite.outcome import Outcome
+from suite.measurement import TIMED, SampleSet
+from suite.outcome import Evidence, Outcome
 from suite.store import sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
+from suite.store.coherent import interval_flaws, sample_flaws
 from suite.store.columns import Count, Finite, SafeText, UtcTime, load_json, refuse_non_number
 from suite.store.compiled import to_compiled
-from suite.store.damage import NO_TEXT, UNREADABLE, Damaged, converting, damaged, scalars
+from suite.store.counts import miscounted
+from suite.store.damage import NO_TEXT, UNREADABLE, Damaged, converting, damaged, one_line, scalars
 from suite.store.integrity import flaws
 from suite.store.measured import read_columns, rebuild_samples
-from suite.store.plausible import PAIRS, RANGES, refuse_implausible
+from suite.store.plausible import PAIRS, RANGES, refuse_implausible, refuse_rates_of_nothing
 from suite.store.runs import describe
 from suite.store.selftests import to_selftest
 from suite.store.tables import Base
-from suite.store.telemetry import unpack
+from suite.store.telemetry import missing, unpack_plausible
 
 CHUNK = 500  # rows read at once
+_OF_RESULT = re.compile(r"(result|sample_blob|telemetry_blob) (?P<id>\d+)")
 
 Reading = Callable[[Connection, Sequence[int]], None]
 
@@ -72,6 +76,10 @@ class DerivedProblem(Problem):
     """One of what can be derived anew from what was measured."""
 
 
+class MissingReadings(Problem):
+    """Readings of telemetry that were missing: every reader leaves them out, and what is derived is derived of the others."""
+
+
 def problems(path: Path) -> Iterator[Problem]:
     """Everything that is wrong with a store, as far as it can be read, each once."""
     broken = [FileProblem(*flaw) for flaw in flaws(path)]
@@ -79,17 +87,34 @@ def problems(path: Path) -> Iterator[Problem]:
     yield from dict.fromkeys(each for each in _content_problems(path) if not (broken and isinstance(each, FileProblem)))
 
 
-def refuse_damaged(path: Path, but: type[Problem] | None = None) -> None:
-    """``Damaged`` for the first thing that is wrong with a store and is not of the kind ``but``."""
+def refuse_damaged(path: Path, but: tuple[type[Problem], ...] = (MissingReadings,)) -> None:
+    """``Damaged`` for the first thing that is wrong with a store and is not of a kind in ``but``."""
     for problem in problems(path):
-        if but is None or not isinstance(problem, but):
+        if not isinstance(problem, but):
             raise Damaged(problem.where, problem.what)
+
+
+def damaged_results(path: Path) -> dict[int, Problem]:
+    """The first thing that is wrong with each result, by its id; ``Damaged`` for what is not of one result alone.
+
+    What can be derived anew, and readings that were missing, are not among them.
+    """
+    found: dict[int, Problem] = {}
+    for problem in problems(path):
+        if isinstance(problem, (DerivedProblem, MissingReadings)):
+            continue
+        row = _OF_RESULT.fullmatch(problem.where)
+        if row is None:
+            raise Damaged(problem.where, problem.what)
+        found.setdefault(int(row["id"]), Problem(f"result {row['id']}", problem.what))
+    return found
 
 
 def _content_problems(path: Path) -> Iterator[Problem]:
     engine = sqlite.checking_engine(path)
     looks = (_lost_references, _doubles, _misfits, _unreadable_rows, _broken_samples, _broken_telemetry, _contradictions)
-    for look in (*looks, _crossed_intervals, _misplaced_results, _bare_runs, _odd_selftests):
+    of_results = (_crossed_intervals, _misplaced_results, _odd_work, _lost_telemetry)
+    for look in (*looks, *of_results, _bare_runs, _odd_selftests):
         try:
             with sqlite.reading(engine) as connection:
                 yield from look(connection)
@@ -149,7 +174,7 @@ def _reading_of(column: Column[Any]) -> Callable[[Any], object]:
 
     def read_number(value: Any) -> None:
         read(value)
-        refuse_implausible(column.name, value)
+        refuse_implausible(column.name, int(value) if isinstance(column.type, Count) else value)
 
     return read_number
 
@@ -260,27 +285,72 @@ _ROWS: tuple[tuple[Table, Reading], ...] = (
 
 
 def _broken_samples(connection: Connection) -> Iterator[Problem]:
-    columns = [column for column in _SAMPLES.columns if not isinstance(column.type, JSON)]
-    for row in connection.execute(select(*columns, cast(_SAMPLES.c.spans, Text).label("spans"))):
+    columns = [type_coerce(each, NullType()).label(each.name) for each in _SAMPLES.columns if each.name != "details"]
+    ends = [type_coerce(_RESULT.c[name], NullType()).label(name) for pair in PAIRS for name in pair]
+    for row in connection.execute(select(*columns, *ends).outerjoin(_RESULT, _RESULT.c.id == _SAMPLES.c.result_id)):
         try:
-            spans = load_json(row.spans)
-            samples = rebuild_samples({**row._mapping, "boundaries": [], "details": {}, "spans": spans}, "")
+            lists = {name: load_json(getattr(row, name)) for name in ("boundaries", "spans")}
+            samples = rebuild_samples({**row._mapping, "details": {}, **lists}, "")
         except UNREADABLE as error:
             yield Problem(f"result {row.result_id}", f"its samples cannot be decoded: {error}")
             continue
-        kept = samples.durations_ns
-        below = samples.median_ns is not None and samples.median_ns < samples.min_ns
-        if len(kept) > samples.count or (kept and min(kept) < samples.min_ns) or below:
-            yield Problem(f"result {row.result_id}", "its samples are not those that were counted")
-        yield from (Problem(f"result {row.result_id}", f"of its samples' spans, {flaw}") for flaw in span_flaws(samples))
+        yield from (Problem(f"result {row.result_id}", flaw) for flaw in (*sample_flaws(samples), *_far_ends(samples, row)))
+
+
+def _far_ends(samples: SampleSet, row: Any) -> Iterator[str]:
+    for (first, last), name in zip(PAIRS, ("seconds", "cycles"), strict=True):
+        low, high = getattr(row, first), getattr(row, last)
+        if isinstance(low, int | float) and isinstance(high, int | float):  # what else is there is found by its column
+            yield from interval_flaws(samples, name, (low, high))
 
 
 def _broken_telemetry(connection: Connection) -> Iterator[Problem]:
-    for row in connection.execute(select(_TELEMETRY)):
+    for row in connection.execute(select(_TELEMETRY.c.result_id, type_coerce(_TELEMETRY.c.channels, NullType()))):
+        where = f"result {row.result_id}"
         try:
-            unpack(row.channels)
+            channels = unpack_plausible(row[1])
         except UNREADABLE as error:
-            yield Problem(f"result {row.result_id}", f"its telemetry cannot be decoded: {error}")
+            yield Problem(where, f"its telemetry cannot be decoded: {one_line(str(error))}")
+            continue
+        for name, count in missing(channels).items():
+            yield MissingReadings(where, f"{count} readings of its {one_line(name)} are no numbers, and count as missing")
+
+
+def _lost_telemetry(connection: Connection) -> Iterator[Problem]:
+    """Timed results of a run that read telemetry always have some, if only why there is none."""
+    bare = select(_RESULT.c.id).where(
+        _RESULT.c.run_id.in_(_reading_runs(connection)),
+        _RESULT.c.outcome.in_([each.value for each in TIMED]),
+        _RESULT.c.evidence.in_([Evidence.MEASURED.value, Evidence.SIMULATED.value]),
+        ~select(_TELEMETRY.c.result_id).where(_TELEMETRY.c.result_id == _RESULT.c.id).exists(),
+    )
+    for result_id in connection.scalars(bare):
+        yield Problem(f"result {result_id}", "its telemetry is missing, which its run read")
+
+
+def _reading_runs(connection: Connection) -> list[int]:
+    """Runs that were told to read telemetry; what is wrong with a configuration is found where runs are read."""
+    found = []
+    for row in connection.execute(select(_RUN.c.id, cast(_RUN.c.config, Text).label("config"))):
+        with suppress(*UNREADABLE):
+            if load_json(row.config)["measure"]["telemetry"] is True:
+                found.append(row.id)
+    return found
+
+
+def _odd_work(connection: Connection) -> Iterator[Problem]:
+    for found in miscounted(connection):
+        what = f"its {found.name} is {str(found.stored)[:40]}, and its job counts {found.counted} for its workload"
+        yield Problem(f"result {found.result_id}", what)
+    raw = [type_coerce(column, NullType()).label(column.name) for column in (_RESULT.c.flops, _RESULT.c.compulsory_bytes)]
+    rates = [type_coerce(column, NullType()).label(column.name) for column in (_SUMMARY.c.flop_s, _SUMMARY.c.bytes_s)]
+    for row in connection.execute(select(_RESULT.c.id, *raw, *rates).join(_SUMMARY, _SUMMARY.c.result_id == _RESULT.c.id)):
+        try:
+            refuse_rates_of_nothing(
+                {**row._mapping, **{name: int(getattr(row, name)) for name in ("flops", "compulsory_bytes")}}
+            )
+        except UNREADABLE as error:
+            yield DerivedProblem(f"summary {row.id}", one_line(str(error)))
 
 
 def _contradictions(connection: Connection) -> Iterator[Problem]:

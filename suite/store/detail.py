@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Connection, RowMapping, Text, cast, select
+from sqlalchemy import Connection, RowMapping, Text, cast, select, type_coerce
+from sqlalchemy.types import NullType
 
 from suite.backend import Fact
 from suite.errors import UsageError
@@ -62,15 +63,15 @@ def load_kept(connection: Connection, result_id: int) -> Kept:
 
 
 def find_measurement(connection: Connection, result_id: int) -> Measurement:
-    """The raw measurement of one result; ``Damaged`` where it cannot be decoded."""
+    """The measurement of one result as what is computed of it needs it, without missing readings; ``Damaged`` as above."""
     with converting(f"result {result_id}"):
-        return load_measurement(connection, _result(connection, result_id))
+        return load_measurement(connection, _result(connection, result_id)).as_read()
 
 
 def load_measurement(connection: Connection, result: RowMapping) -> Measurement:
-    """Put the measurement of a ``result`` row together; ``ValueError`` where a blob cannot be decoded."""
+    """Put the measurement of a ``result`` row together; ``ValueError`` where its samples cannot be decoded."""
     samples = select(_SAMPLES).where(_SAMPLES.c.result_id == result["id"])
-    telemetry = select(_TELEMETRY.c.channels).where(_TELEMETRY.c.result_id == result["id"])
+    telemetry = select(type_coerce(_TELEMETRY.c.channels, NullType())).where(_TELEMETRY.c.result_id == result["id"])
     return rebuild_measurement(
         result, connection.execute(samples).mappings().one_or_none(), connection.scalars(telemetry).one_or_none()
     )

@@ -1,7 +1,8 @@
 """Result rows for lists: columns are fetched, never objects, and only those that a list shows."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -12,8 +13,9 @@ from sqlalchemy.orm import aliased
 from suite.outcome import Evidence, Outcome
 from suite.rows import Fractions, ResultRow
 from suite.store.columns import SafeText, load_json, refuse_non_count, refuse_non_number, refuse_non_text
-from suite.store.damage import converting, scalars
-from suite.store.plausible import RANGES, Range, refuse_crossed, refuse_implausible
+from suite.store.counts import refuse_miscounted
+from suite.store.damage import UNREADABLE, Damaged, converting, scalars
+from suite.store.plausible import RANGES, Range, refuse_crossed, refuse_implausible, refuse_rates_of_nothing
 from suite.store.tables import Case, Device, Result, Run, Summary, Workload
 from suite.work import Work
 
@@ -62,12 +64,17 @@ SUMMARY_FIELDS = (
 NUMBERS = ("error_rel", "tolerance", *(name for name in SUMMARY_FIELDS if name not in ("bound", "throttle")))
 COLUMNS |= {name: getattr(Summary, name) for name in SUMMARY_FIELDS}
 TEXTS = tuple(name for name, column in COLUMNS.items() if isinstance(column.type, SafeText))
+OWN_TEXTS = ("execution", "reason", "pipe", "bound", "method", "throttle")  # the result's own: the others say which it is
+WORK = ("flops", "compulsory_bytes")
 # These come as they are and are looked at in ``to_row``, which knows the result and the field that an error must name.
+COLUMNS["method_version"] = Case.method_version
 COLUMNS |= {name: type_coerce(COLUMNS[name], Double) for name in NUMBERS}
-COLUMNS |= {name: type_coerce(COLUMNS[name], Text) for name in TEXTS}
+COLUMNS |= {name: type_coerce(COLUMNS[name], Text) for name in (*TEXTS, *WORK)}
 # Whether the device is one of the run and in the slot that the result names; ``NULL`` where there is none.
 COLUMNS["is_placed"] = type_coerce(and_(Device.run_id == Result.run_id, Device.slot == Result.device_slot), Integer)
 _NAMES = tuple(COLUMNS)
+_IDENTITY = tuple(name for name in TEXTS if name not in (*OWN_TEXTS, "outcome"))
+_PLAIN_SAID = ("params", "semantics", "switches", "finished_at")
 _ANY = Range(-sys.float_info.max, sys.float_info.max, 0.0)
 _LIMITS = {name: RANGES.get(name, _ANY) for name in NUMBERS}
 _PART = 1000  # rows fetched at once: one at a time costs half as much again
@@ -119,20 +126,70 @@ def to_row(fields: dict[str, Any], empirical: Empirical | None = None) -> Result
     ``fields`` is used up.  ``empirical`` gives the fraction that only reading can tell.
     """
     with converting(f"result {fields['result_id']}"):
+        _refuse_misplaced(fields)
         _refuse_misfits(fields)
-        fields["arithmetic_intensity"] = Work(fields["flops"], fields["compulsory_bytes"], None).arithmetic_intensity
-        seen = empirical(fields) if empirical else None
-        for name in ("params", "semantics", "switches"):
-            fields[name] = _parsed(fields[name], name)
-        fields["finished_at"] = utc_text(fields["finished_at"])
-        return ResultRow(
-            interval_s=_ends(fields.pop("interval_low_s"), fields.pop("interval_high_s")),
-            interval_cycles=_ends(fields.pop("interval_low_cycles"), fields.pop("interval_high_cycles")),
-            fractions=Fractions(
-                fields.pop("fraction_spec"), fields.pop("fraction_boost"), fields.pop("fraction_at_clock"), seen
-            ),
-            **fields,
-        )
+        return _row(fields, empirical)
+
+
+def to_listed_row(fields: dict[str, Any], empirical: Empirical | None = None) -> ResultRow:
+    """``to_row`` for a list: a row whose numbers are damaged has none of them, and its reason says why.
+
+    It keeps its place, for cases are named by their number in a list.  ``Damaged`` where the file does not say whose it is, or
+    where what it is held against is damaged.
+    """
+    where = f"result {fields['result_id']}"
+    with converting(where):
+        _refuse_misplaced(fields)
+        try:
+            with converting(where):
+                _refuse_misfits(fields)
+        except Damaged as found:
+            return _without_figures(fields, found)
+        return _row(fields, empirical)
+
+
+def _row(fields: dict[str, Any], empirical: Empirical | None) -> ResultRow:
+    fields.pop("method_version", None)
+    fields["arithmetic_intensity"] = Work(fields["flops"], fields["compulsory_bytes"], None).arithmetic_intensity
+    seen = empirical(fields) if empirical else None
+    _say_plainly(fields)
+    return ResultRow(
+        interval_s=_ends(fields.pop("interval_low_s"), fields.pop("interval_high_s")),
+        interval_cycles=_ends(fields.pop("interval_low_cycles"), fields.pop("interval_high_cycles")),
+        fractions=Fractions(fields.pop("fraction_spec"), fields.pop("fraction_boost"), fields.pop("fraction_at_clock"), seen),
+        **fields,
+    )
+
+
+def _without_figures(fields: dict[str, Any], found: Damaged) -> ResultRow:
+    _say_plainly(fields)
+    work = Work(_known_count(fields["flops"]), _known_count(fields["compulsory_bytes"]), None)
+    own = {name: fields[name] if isinstance(fields[name], str) else None for name in ("execution", "pipe")}
+    named = {name: fields[name] for name in (*_IDENTITY, "result_id", "device_slot", "attempt", *_PLAIN_SAID)}
+    return ResultRow(
+        **named,
+        outcome=Outcome.ERROR.value,
+        reason=f"damaged in the store: {found}; `roofbench store check` lists what is wrong",
+        execution=own["execution"] or "unknown",
+        pipe=own["pipe"],
+        arithmetic_intensity=work.arithmetic_intensity,
+        flops=work.flops,
+        compulsory_bytes=work.compulsory_bytes,
+    )
+
+
+def _known_count(value: Any) -> int:
+    """A work count where it is one, else 0."""
+    with suppress(*UNREADABLE):
+        return max(0, int(value))
+    return 0
+
+
+def _say_plainly(fields: dict[str, Any]) -> None:
+    """What a row says of its case and its time, from how the store keeps it."""
+    for name in ("params", "semantics", "switches"):
+        fields[name] = _parsed(fields[name], name)
+    fields["finished_at"] = utc_text(fields["finished_at"])
 
 
 def _ends(low: float | None, high: float | None) -> tuple[float, float] | None:
@@ -149,21 +206,35 @@ def _refuse_misfits(fields: dict[str, Any]) -> None:
                 refuse_non_number(value)
                 if name in RANGES:
                     refuse_implausible(name, value)
-    for name in TEXTS:
+    _refuse_non_texts(fields, OWN_TEXTS)
+    for name in WORK:
+        if type(fields[name]) is not int or fields[name] < 0:
+            with converting(f"result {fields['result_id']}, {name}"):
+                fields[name] = int(fields[name])
+                refuse_implausible(name, fields[name])
+    if fields["p50_s"] is not None:
+        refuse_rates_of_nothing(fields)
+        if "method_version" in fields:  # a row of a file, not one that is being recorded
+            refuse_miscounted(fields)
+    refuse_crossed(fields)
+    Outcome(fields["outcome"])
+
+
+def _refuse_non_texts(fields: dict[str, Any], names: Iterable[str]) -> None:
+    for name in names:
         value = fields[name]
         if value is not None and type(value) is not str:
             with converting(f"result {fields['result_id']}, {name}"):
                 refuse_non_text(value)
-    refuse_crossed(fields)
-    for name in ("device_uid", "case_key", "workload_key"):
-        if fields[name] is None:
-            raise ValueError(f"its {name.partition('_')[0]} is missing")
-    _refuse_misplaced(fields)
-    Outcome(fields["outcome"])
-    Evidence(fields["evidence"])
 
 
 def _refuse_misplaced(fields: dict[str, Any]) -> None:
+    """``ValueError`` where it is not said which case of which run and device a row is of."""
+    _refuse_non_texts(fields, _IDENTITY)
+    for name in ("device_uid", "case_key", "workload_key"):
+        if fields[name] is None:
+            raise ValueError(f"its {name.partition('_')[0]} is missing")
+    Evidence(fields["evidence"])
     refuse_non_count(fields["attempt"], "attempt")
     if not fields.pop("is_placed"):
         raise ValueError(f"its device is not in slot {str(fields['device_slot'])[:40]} of its run")

@@ -1,6 +1,6 @@
 """Looking after a store: upgrade, merge, prune, vacuum, check, rebuild.  Each works on a path or an ``sqlite:///`` URL."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, func, select
 from suite.errors import StoreUnusable, UsageError
 from suite.store import lease, remedy, schema, selftests, sqlite, tables
 from suite.store import rebuild as rebuilding
-from suite.store.check import DerivedProblem, FileProblem, Problem, problems, refuse_damaged
+from suite.store.check import FileProblem, Problem, damaged_results, problems
 from suite.store.files import locate, refuse_irregular, refuse_unwritable, shown
 from suite.store.foreign import foreign_log
 from suite.store.integrity import flaws
@@ -32,6 +32,13 @@ _CASE = tables.table_of(tables.Case)
 _RESULT = tables.table_of(tables.Result)
 _RUN = tables.table_of(tables.Run)
 _WORKLOAD = tables.table_of(tables.Workload)
+
+
+Tell = Callable[[Problem], None]
+
+
+def _tell_nobody(problem: Problem) -> None:
+    pass
 
 
 class Pruned(NamedTuple):
@@ -147,15 +154,20 @@ def remedies(url: str, found: Sequence[Problem]) -> list[str]:
     return list(remedy.remedies(locate(url), found))
 
 
-def rebuild(url: str, summarize: Summarize, *, everything: bool = False) -> int:
+def rebuild(url: str, summarize: Summarize, *, everything: bool = False, tell: Tell = _tell_nobody) -> int:
     """Derive summaries anew where they are of another version of the formulas or missing; returns how many.
 
-    ``StoreUnusable`` where something is wrong with what they are derived from.
+    A result that is damaged, or of which no summary follows that could be, stays as it is, and ``tell`` is given why.
+    ``StoreUnusable`` where something else is wrong that summaries are derived from.
     """
     with _open(url) as store:
         with sqlite.translated(store.path, StoreUnusable):
-            refuse_damaged(store.path, DerivedProblem)
-        return rebuilding.rebuild(store.session, summarize, everything)
+            left = damaged_results(store.path)
+        for problem in left.values():
+            tell(problem)
+        return rebuilding.rebuild(
+            store.session, summarize, everything, left, lambda found: tell(Problem(found.where, found.what))
+        )
 
 
 def _open(url: str, *, grows: bool = True) -> Store:

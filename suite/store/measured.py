@@ -5,18 +5,20 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
+from suite.backend import Channel
 from suite.measure.samples import decode, encode
-from suite.measurement import TIMED, Check, Measurement, SampleSet, Span
+from suite.measurement import TIMED, UNREAD, Check, Measurement, SampleSet, Span
 from suite.outcome import Outcome
 from suite.store.columns import refuse_non_count, refuse_non_number, refuse_non_text
-from suite.store.damage import json_object
-from suite.store.plausible import PAIRS, refuse_crossed, refuse_implausible
-from suite.store.telemetry import pack, unpack
+from suite.store.damage import json_object, one_line
+from suite.store.plausible import PAIRS, RANGES, Range, refuse_beyond, refuse_crossed, refuse_implausible
+from suite.store.telemetry import pack, unpack_plausible
 
 Columns = Mapping[Any, Any]  # one row, by column name
 
 # Fields that are columns of the same name.
 _PLAIN = ("reason", "execution", "converged", "steady", "contended", "peak_memory_bytes")
+_NANOSECONDS = Range(0.0, 2.0**63, 0.0)
 _SAMPLE_PLAIN = ("launches", "resolution_s", "count", "sum_ns", "min_ns", "median_ns", "stride", "median_cycles")
 
 
@@ -59,20 +61,34 @@ def sample_columns(samples: SampleSet) -> dict[str, Any]:
 
 
 def telemetry_blob(measurement: Measurement) -> bytes | None:
-    """The packed channels; ``None`` where no telemetry was taken."""
-    return pack(measurement.telemetry) if measurement.telemetry else None
+    """The packed channels, without the readings that were missing; ``None`` where no telemetry was taken."""
+    return pack(measurement.as_read().telemetry) if measurement.telemetry else None
 
 
 def rebuild_measurement(result: Columns, samples: Columns | None, telemetry: bytes | None) -> Measurement:
-    """Put a measurement together from its rows; ``ValueError`` where a blob cannot be decoded or a row is not whole."""
+    """Put a measurement together from its rows; ``ValueError`` where samples cannot be decoded or a row is not whole.
+
+    Telemetry that is damaged costs the telemetry alone: in its place is one channel ``UNREAD`` that says why.
+    """
     known = read_columns(result)
     if known["outcome"] in TIMED and not samples:
         raise ValueError("it was timed, but has no samples")
     return Measurement(
         samples=rebuild_samples(samples, result["method"]) if samples else None,
-        telemetry=unpack(telemetry) if telemetry is not None else {},
+        telemetry=_channels(telemetry) if telemetry is not None else {},
         **known,
     )
+
+
+def _channels(blob: bytes) -> dict[str, Channel]:
+    try:
+        return unpack_plausible(blob)
+    except ValueError as error:
+        return {
+            UNREAD: Channel(
+                "", (), (), f"it cannot be read ({one_line(str(error))}); `roofbench store check` lists what is wrong"
+            )
+        }
 
 
 def read_columns(result: Columns) -> dict[str, Any]:
@@ -95,6 +111,8 @@ def _refuse_misfits(result: Columns) -> None:
         if result[name] is not None:
             refuse_implausible(name, result[name])
     refuse_crossed(result)
+    for name in ("flops", "compulsory_bytes"):
+        _refuse_named(name, RANGES[name], result[name])
     if result["peak_memory_bytes"] is not None:
         refuse_non_count(result["peak_memory_bytes"], "peak_memory_bytes")
 
@@ -105,15 +123,47 @@ def rebuild_samples(columns: Columns, method: str) -> SampleSet:
         refuse_non_count(columns[name], name)
     for name in ("launches", "stride"):  # by which is divided
         refuse_non_count(columns[name], name, least=1)
+    _refuse_odd_times(columns)
+    durations_ns, clocks_khz = _decoded(columns["durations"]), _decoded(columns["clocks"]) if columns["clocks"] else ()
+    if clocks_khz and len(clocks_khz) != len(durations_ns):
+        raise ValueError(f"{len(durations_ns)} samples are kept, and {len(clocks_khz)} clocks")
     return SampleSet(
-        durations_ns=_decoded(columns["durations"]),
-        boundaries=tuple(columns["boundaries"]),
+        durations_ns=durations_ns,
+        boundaries=_boundaries(columns["boundaries"]),
         details=json_object(columns["details"], "details"),
         spans=_spans(columns["spans"]),
-        clocks_khz=_decoded(columns["clocks"]) if columns["clocks"] else (),
+        clocks_khz=clocks_khz,
         method=method,
         **{name: columns[name] for name in _SAMPLE_PLAIN},
     )
+
+
+def _refuse_odd_times(columns: Columns) -> None:
+    for name, limits in (
+        ("resolution_s", RANGES["p05_s"]),
+        ("median_ns", _NANOSECONDS),
+        ("median_cycles", RANGES["p50_cycles"]),
+    ):
+        value = columns[name]
+        if value is None and name != "resolution_s":
+            continue
+        refuse_non_number(value)
+        _refuse_named(name, limits, value)
+
+
+def _refuse_named(name: str, limits: Range, value: float) -> None:
+    try:
+        refuse_beyond(limits, value)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _boundaries(stored: object) -> tuple[int, ...]:
+    if not isinstance(stored, list):
+        raise ValueError("boundaries is no list")
+    for index in stored:
+        refuse_non_count(index, "a boundary")
+    return tuple(stored)
 
 
 def _check(stored: Any) -> Check | None:

@@ -19,7 +19,7 @@ from suite.store.catalogue import to_device_row, to_facts
 from suite.store.damage import Damaged, converting
 from suite.store.detail import find_measurement, find_result, load_kept
 from suite.store.files import locate, refuse_irregular, shown
-from suite.store.listing import fetch, is_latest, rows_statement, to_row
+from suite.store.listing import fetch, is_latest, rows_statement, to_listed_row, to_row
 from suite.store.pauses import pause_between
 from suite.store.roofs import RoofKey, Roofs, best_bandwidth, best_rates, calibrated, history, latest
 from suite.store.runs import find_run, finished_counts, to_info
@@ -97,7 +97,8 @@ class Reader:
         """Result rows, of each case of a run the latest attempt only, in the order they were stored.
 
         ``run`` is an id, the beginning of one, several of them, or ``None`` for every run; each filter is one value, a
-        collection of which any will do, or ``None``.  ``fractions.empirical`` is against what the store holds now.
+        collection of which any will do, or ``None``.  ``fractions.empirical`` is against what the store holds now.  A row
+        whose numbers are damaged is an ``error`` without them, and its reason says so.
         """
         filters = {
             tables.Workload.job: job,
@@ -117,17 +118,18 @@ class Reader:
     def detail(self, result: int | tuple[str | None, str]) -> ResultDetail:
         """Everything kept of one result, given by its id or as (run, beginning of the case key).
 
-        A case measured on several slots of the run is named ``key@slot``.  ``UsageError`` when none or several fit.
+        A case measured on several slots of the run is named ``key@slot``.  ``UsageError`` when none or several fit.  Readings
+        of telemetry that were missing are NaN.
         """
         with self._reading("its results") as connection:
             result_id = result if isinstance(result, int) else self._find(connection, *result)
-            rows = _rows(connection, rows_statement(tables.Result.id == result_id))
-            if not rows:
+            found = next(fetch(connection, rows_statement(tables.Result.id == result_id)), None)
+            if found is None:
                 raise UsageError(f"no result {result_id} in store {shown(self.path)}; `roofbench show` lists them")
-            return ResultDetail(rows[0], *load_kept(connection, result_id))
+            return ResultDetail(to_row(found, Roofs(connection).fraction), *load_kept(connection, result_id))
 
     def measurement(self, result_id: int) -> Measurement:
-        """The raw measurement of one result, given by its id: what ``detail`` has of it, without asking for the rest."""
+        """The measurement of one result, given by its id: what ``detail`` has of it, but for readings that were missing."""
         with self._reading("its results") as connection:
             return find_measurement(connection, result_id)
 
@@ -260,7 +262,7 @@ def _conditions(filters: Mapping[Any, Wanted]) -> Iterator[ColumnElement[bool]]:
 
 def _rows(connection: Connection, statement: Select[Any]) -> list[ResultRow]:
     roofs = Roofs(connection)
-    return [to_row(fields, roofs.fraction) for fields in fetch(connection, statement)]
+    return [to_listed_row(fields, roofs.fraction) for fields in fetch(connection, statement)]
 
 
 def _pairs(connection: Connection, statement: Any) -> list[tuple[Any, Any]]:

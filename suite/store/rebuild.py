@@ -1,21 +1,23 @@
 """Deriving the summary table anew from samples, work counts and telemetry, after the formulas changed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, RowMapping, delete, insert, or_, select
 
 from suite.case import Case, Regime, Workload, items
-from suite.measurement import Measurement
+from suite.measurement import Measurement, is_unread
 from suite.outcome import Evidence, Outcome
 from suite.roofline import FORMULAS_VERSION, Summary
 from suite.rows import Calibration, CalibrationHistory, DeviceRow
 from suite.store import tables
 from suite.store.catalogue import to_device_row
-from suite.store.damage import converting
+from suite.store.columns import refuse_non_number
+from suite.store.damage import UNREADABLE, Damaged, converting, damaged
 from suite.store.detail import load_measurement
-from suite.store.listing import utc_text
+from suite.store.listing import SUMMARY_FIELDS, utc_text
+from suite.store.plausible import RANGES, refuse_crossed, refuse_implausible, refuse_rates_of_nothing
 from suite.store.roofs import Calibrated, calibrated, history
 from suite.store.session import Session
 from suite.work import Work
@@ -55,19 +57,23 @@ class _Known:
 
 
 Summarize = Callable[[Stored], Summary | None]
+Tell = Callable[[Damaged], None]
 
 
-def rebuild(session: Session, summarize: Summarize, everything: bool = False) -> int:
+def rebuild(
+    session: Session, summarize: Summarize, everything: bool = False, but: Collection[int] = (), tell: Tell = lambda found: None
+) -> int:
     """Replace the summaries of other versions of the formulas, and those that are missing; return how many.
 
-    ``everything`` replaces those of this version too.  Calibrations come first: the others' bounds rest on them.
+    ``everything`` replaces those of this version too.  Calibrations come first: the others' bounds rest on them.  Results in
+    ``but`` are left as they are, and so is one of which no summary follows that could be: ``tell`` is given why.
     """
     count = 0
     for calibrating in (True, False):
         last = 0
         while ids := _stale(session, last, calibrating, everything):
-            _replace(session, ids, summarize)
-            last, count = ids[-1], count + len(ids)
+            count += _replace(session, [each for each in ids if each not in but], summarize, tell)
+            last = ids[-1]
     return count
 
 
@@ -88,33 +94,64 @@ def _stale(session: Session, last: int, calibrating: bool, everything: bool) -> 
         return connection.scalars(statement).all()
 
 
-def _replace(session: Session, ids: Sequence[int], summarize: Summarize) -> None:
+def _replace(session: Session, ids: Sequence[int], summarize: Summarize, tell: Tell) -> int:
+    left: list[Damaged] = []
     with session.transaction() as connection:
-        values = list(_derive(connection, ids, summarize))
-        connection.execute(delete(_SUMMARY).where(_SUMMARY.c.result_id.in_(ids)))
+        derived = dict(_derive(connection, ids, summarize, left.append))
+        connection.execute(delete(_SUMMARY).where(_SUMMARY.c.result_id.in_(derived)))
+        values = [each for each in derived.values() if each is not None]
         if values:
             connection.execute(insert(_SUMMARY), values)
+    for found in left:
+        tell(found)
+    return len(derived)
 
 
-def _derive(connection: Connection, ids: Sequence[int], summarize: Summarize) -> Iterator[dict[str, Any]]:
+def _derive(
+    connection: Connection, ids: Sequence[int], summarize: Summarize, tell: Tell
+) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """By its id the summary of each result, ``None`` where it has none any more."""
     known = _Known({kind.value: calibrated(connection, kind) for kind in Evidence})
     with converting("its devices and results"):
         devices = {row.id: to_device_row(row) for row in connection.execute(select(_DEVICE))}
         results = connection.execute(select(_RESULT).where(_RESULT.c.id.in_(ids)).order_by(_RESULT.c.id)).mappings().all()
     for result in results:
-        with converting(f"result {result['id']}"):
+        where = f"result {result['id']}"
+        with converting(where):
             device, case = devices[result["device_id"]], _load_case(connection, result["case_id"])
             work = Work(result["flops"], result["compulsory_bytes"], result["pipe"], result["traffic_bytes"])
-            stored = Stored(load_measurement(connection, result), work, case, device, known.at(result, device))
-        summary = summarize(stored)
-        if summary is not None:
-            yield {
-                "result_id": result["id"],
-                "load": case.regime.load,
-                "verified": result["outcome"] == Outcome.OK,
-                **{name: result[name] for name in ("device_id", "evidence", "pipe")},
-                **{field.name: getattr(summary, field.name) for field in fields(summary)},
-            }
+        try:
+            measurement = load_measurement(connection, result)
+            if is_unread(measurement):
+                raise ValueError("its telemetry cannot be read")
+            summary = summarize(Stored(measurement.as_read(), work, case, device, known.at(result, device)))
+            columns = None if summary is None else _columns(result, case, summary)
+        except UNREADABLE as error:
+            tell(damaged(where, error))
+            continue
+        yield result["id"], columns
+
+
+def _columns(result: RowMapping, case: Case, summary: Summary) -> dict[str, Any]:
+    """The row of ``summary``; ``ValueError`` for one that readers would refuse."""
+    derived = {field.name: getattr(summary, field.name) for field in fields(summary)}
+    for name in SUMMARY_FIELDS:
+        value = derived[name]
+        if name in RANGES and value is not None:
+            try:
+                refuse_non_number(value)
+                refuse_implausible(name, value)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+    refuse_crossed(derived)
+    refuse_rates_of_nothing({**result, **derived})
+    return {
+        "result_id": result["id"],
+        "load": case.regime.load,
+        "verified": result["outcome"] == Outcome.OK,
+        **{name: result[name] for name in ("device_id", "evidence", "pipe")},
+        **derived,
+    }
 
 
 def _load_case(connection: Connection, case_id: int) -> Case:

@@ -25,7 +25,7 @@ from suite.store.aside import open_aside
 from suite.store.catalogue import Catalogue, Facts
 from suite.store.files import shown
 from suite.store.lease import Lease
-from suite.store.listing import no_summary, summary_fields, to_row
+from suite.store.listing import no_summary, summary_fields, to_listed_row
 from suite.store.prepared import new_id, prepared_insert
 from suite.store.session import NO_PATIENCE, Session
 from suite.store.standing import Standing, change
@@ -290,7 +290,7 @@ class RunWriter:
 
     def _row(self, record: Record, key: str, result_id: int, columns: Mapping[str, Any]) -> ResultRow:
         case, device = record.planned.case, self._standing.places[record.planned.slot].device
-        return to_row(
+        return to_listed_row(
             {
                 **(summary_fields(record.summary) if record.summary else no_summary()),
                 **{name: columns[name] for name in _SHOWN_AS_THEY_ARE},

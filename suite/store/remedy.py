@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from suite.paths import for_shell
 from suite.store import sqlite, tables
-from suite.store.check import DerivedProblem, FileProblem, Problem
+from suite.store.check import DerivedProblem, FileProblem, MissingReadings, Problem
 from suite.store.damage import UNREADABLE
 from suite.store.files import shown
 from suite.store.tables import Base
@@ -24,7 +24,9 @@ def remedies(path: Path, found: Sequence[Problem]) -> Iterator[str]:
     """One line for each thing that can be done."""
     if any(isinstance(each, FileProblem) for each in found):
         yield from _of_file(path)
-    elif found and all(isinstance(each, DerivedProblem) for each in found):
+    elif found and all(isinstance(each, MissingReadings) for each in found):
+        yield "nothing need be done: everything that reads them leaves these readings out"
+    elif found and all(isinstance(each, (DerivedProblem, MissingReadings)) for each in found):
         yield f"derive anew what is wrong: {_command('rebuild', '--everything', '--store', path)}"
     elif found:
         yield from _of_rows(path, found)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Double, and_, exists, func, select, type_coerce
 
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
@@ -26,9 +26,9 @@ from suite.rows import (
 from suite.store import tables
 from suite.store.catalogue import to_device_row
 from suite.store.columns import refuse_non_number
-from suite.store.damage import converting
+from suite.store.damage import UNREADABLE, converting
 from suite.store.listing import utc_text
-from suite.store.plausible import refuse_implausible
+from suite.store.plausible import RANGES, refuse_implausible
 
 _CASE = tables.table_of(tables.Case)
 _DEVICE = tables.table_of(tables.Device)
@@ -66,7 +66,7 @@ class RoofKey(NamedTuple):
 def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[RoofKey, float]:
     """The best verified operations per second of each device, pipe and load; of all devices, or of those named.
 
-    What was contended or is not resolved is never the best.
+    What was contended or is not resolved is never the best, nor is a rate that none can have been.
     """
     # By the device's row first, which one index answers, then by chip: a chip has a row in every run.  Of each group the
     # index is read from the fastest down to the first that may be a roof; only these are looked at as rows.
@@ -78,7 +78,7 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
     same = (_SUMMARY.c[name] == group.c[name] for name in ("device_id", "pipe", "load"))
     fastest = (
         select(_SUMMARY.c.flop_s)
-        .where(*verified, *same, _is_resolved(), _was_alone())
+        .where(*verified, *same, _is_rate(_SUMMARY.c.flop_s), _is_resolved(), _was_alone())
         .order_by(_SUMMARY.c.flop_s.desc())
         .limit(1)
         .correlate(group)
@@ -91,12 +91,15 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
         .group_by(_DEVICE.c.uid, each.c.pipe, each.c.load)
     )
     rows = connection.execute(best)
-    return {RoofKey(uid, pipe, load): _plausible("flop_s", flop_s) for uid, pipe, load, flop_s in rows if flop_s is not None}
+    return {RoofKey(uid, pipe, load): flop_s for uid, pipe, load, flop_s in rows if flop_s is not None}
 
 
 @converting("its calibrations")
 def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> list[Calibrated]:
-    """Every base figure by the method of this version, the earliest first; of all devices, or of those named."""
+    """Every base figure by the method of this version, the earliest first; of all devices, or of those named.
+
+    Figures that none can have been are left out: their results say so.
+    """
     # Few cases calibrate, and their results are found by them: by the device, all of its results would be looked at.
     calibrating = (
         select(_CASE.c.id)
@@ -109,8 +112,8 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
             _DEVICE.c.backend,
             _WORKLOAD.c.params,
             _CASE.c.dispatch,
-            _SUMMARY.c.bytes_s,
-            _SUMMARY.c.p50_s,
+            type_coerce(_SUMMARY.c.bytes_s, Double).label("bytes_s"),
+            type_coerce(_SUMMARY.c.p50_s, Double).label("p50_s"),
             _RESULT.c.finished_at,
             and_(_is_resolved(), _was_alone()),
         )
@@ -129,16 +132,25 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
     for uid, backend, params, dispatch, bytes_s, p50_s, finished_at, may_be_best in connection.execute(statement):
         op = str(params.get("op"))
         name = base_name(op, dispatch)
-        if name is not None:
-            value = _plausible("p50_s", p50_s) if op == "empty" else _plausible("bytes_s", bytes_s)
+        value = p50_s if op == "empty" else bytes_s
+        if name is not None and _is_plausible("p50_s" if op == "empty" else "bytes_s", value):
             found.append(Calibrated(utc_text(finished_at), BaseKey(uid, backend, name), value, bool(may_be_best)))
     return found
 
 
-def _plausible(name: str, value: float) -> float:
-    refuse_non_number(value)  # an aggregate comes as it is
-    refuse_implausible(name, value)
-    return value
+def _is_plausible(name: str, value: Any) -> bool:
+    try:
+        refuse_non_number(value)  # as it is in the file
+        refuse_implausible(name, value)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _is_rate(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether a rate may be one; a text, which SQLite orders after all numbers, is none."""
+    low, high, _ = RANGES["flop_s"]
+    return type_coerce(column, Double).between(low, high)
 
 
 def latest(found: Iterable[Calibrated]) -> BaseFigures:

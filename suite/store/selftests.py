@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, select
 from suite.selftest.record import PRUNED, Finding, Repeatability, Selftest, Status
 from suite.selftest.usable import standing
 from suite.store import tables
-from suite.store.columns import dump_json
+from suite.store.columns import dump_json, refuse_non_count
 from suite.store.damage import converting, json_object
 from suite.store.prepared import prepared_insert
 
@@ -142,6 +142,10 @@ def _repeatability(row: Any) -> Repeatability | None:
         return None
     if row.in_cycles is None or row.cases is None:
         raise ValueError("its repeatability is not whole")
+    refuse_non_count(row.cases, "cases")
+    for name in ("cycles_rel", "bytes_rel"):  # distances, of none of which there may be less than nothing
+        if (value := getattr(row, name)) is not None and value < 0:
+            raise ValueError(f"{name} {value!r} is below 0")
     return Repeatability(*figures)
 
 

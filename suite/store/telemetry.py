@@ -4,6 +4,7 @@ Channels that were read at the same moments share one series of times.
 """
 
 import json
+import math
 import struct
 import sys
 import zlib
@@ -11,13 +12,18 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 
 from suite.backend import Channel
+from suite.store.plausible import UNITS, refuse_beyond
 
 _LENGTH = struct.Struct("<I")
 _DOUBLE_BYTES = 8
 
 
 def pack(channels: Mapping[str, Channel]) -> bytes:
-    """Pack channels in their order; ``unpack`` gives back exactly the same numbers, NaN included."""
+    """Pack channels in their order; ``unpack`` gives back exactly the same numbers, and NaN as NaN.
+
+    Of what was measured the store packs the readings that there are (``suite.measurement.as_read``).  A NaN or an infinity
+    in a file is read as a reading that was missing.
+    """
     series: dict[bytes, int] = {}
 
     def place(numbers: Sequence[float]) -> int:
@@ -37,8 +43,39 @@ def unpack(blob: bytes) -> dict[str, Channel]:
         heads, lengths = json.loads(raw[_LENGTH.size : _LENGTH.size + size])
         series = list(_split(_unshuffle(raw[_LENGTH.size + size :]), lengths))
         return {name: Channel(unit, series[times], series[values], why) for name, unit, why, times, values in heads}
-    except (zlib.error, struct.error, IndexError, TypeError) as error:
+    except (zlib.error, struct.error, IndexError, TypeError, RecursionError, OverflowError) as error:
         raise ValueError(f"not packed telemetry: {error}") from error
+
+
+def unpack_plausible(blob: bytes) -> dict[str, Channel]:
+    """``unpack``, and ``ValueError`` too for channels that no device can have given; missing readings are let through."""
+    channels = unpack(blob)
+    for name, channel in channels.items():
+        _refuse_odd(name, channel)
+    return channels
+
+
+def missing(channels: Mapping[str, Channel]) -> dict[str, int]:
+    """How many readings of each channel are no finite number or have no such time; only channels that have some."""
+    counts = {
+        name: sum(not all(map(math.isfinite, pair)) for pair in zip(channel.times_s, channel.values, strict=True))
+        for name, channel in channels.items()
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def _refuse_odd(name: str, channel: Channel) -> None:
+    if not all(isinstance(text, str) for text in (name, channel.unit, channel.unavailable)):
+        raise ValueError(f"a channel's name, unit or reason is no text: {str(name)[:40]}")
+    if len(channel.times_s) != len(channel.values):
+        raise ValueError(f"channel {name[:40]} has {len(channel.values)} readings at {len(channel.times_s)} times")
+    known = [value for value in channel.values if math.isfinite(value)]
+    if channel.unit in UNITS and known:
+        for value in (min(known), max(known)):
+            try:
+                refuse_beyond(UNITS[channel.unit], value)
+            except ValueError as error:
+                raise ValueError(f"channel {name[:40]}: {error}") from error
 
 
 def _to_bytes(numbers: Sequence[float]) -> bytes:

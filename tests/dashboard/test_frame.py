@@ -185,7 +185,7 @@ def test_damage_that_shows_late_is_one_line_and_the_rest_is_shown(monkeypatch, t
     path = tmp_path / "s.db"
     write_store(path, [result()], info=run_info())
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE summary SET p50_s = 'soon'")
+        connection.execute("UPDATE result SET device_slot = 5")
     connection.close()
     app = opened(monkeypatch, path)
     assert not app.exception

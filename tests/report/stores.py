@@ -59,6 +59,7 @@ def _calibration() -> list[ResultRow]:
     read_s = size / (0.9 * BANDWIDTH)
     params = {"op": "read", "bytes": size}
     nothing: dict[str, Any] = {"flops": 0, "pipe": None, "flop_s": 0.0, "arithmetic_intensity": 0.0, "bound": "memory"}
+    nothing["interval_s"] = (read_s * 0.998, read_s * 1.002)
     return [result(job="calibration", params=params, compulsory_bytes=size, p50_s=read_s, bytes_s=size / read_s, **nothing)]
 
 

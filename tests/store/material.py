@@ -7,6 +7,7 @@ from typing import Any
 
 from suite.backend import Channel, DeviceInfo, Fact
 from suite.case import Case, Regime, Workload, items
+from suite.jobs.calibration import CalibrationJob
 from suite.measurement import Check, Measurement, SampleSet, Span
 from suite.outcome import Evidence, Outcome
 from suite.planned import PlannedCase
@@ -52,7 +53,9 @@ def calibration_case(op: str, regime: Regime = COLD) -> Case:
 
 def planned(case_: Case | None = None, slot: int = 0, work: Work | None = None) -> PlannedCase:
     case_ = case_ or case()
-    if work is None:
+    if work is None and case_.workload.job == "calibration":
+        work = CalibrationJob().work(case_.workload)
+    elif work is None:
         m = int(dict(case_.workload.params).get("m", 0))
         work = Work(2 * m * 4096 * 4096, 2 * (2 * m * 4096 + 4096 * 4096), case_.workload.format, None)
     return PlannedCase(slot, 0, case_, work, 0.004, 3, 2**30, 1.5)
@@ -130,4 +133,7 @@ def record(planned_: PlannedCase | None = None, measured: Measurement | None = N
         "started_at": START,
         "finished_at": START + timedelta(seconds=4.123456),
     }
-    return Record(planned_ or planned(), measured, **{**given, **fields})
+    given, planned_ = {**given, **fields}, planned_ or planned()
+    if given["summary"] is not None and not planned_.work.flops:
+        given["summary"] = replace(given["summary"], flop_s=0.0)
+    return Record(planned_, measured, **given)

@@ -1,10 +1,12 @@
 """Damaged stores: every reader says so in one line, a merge leaves nothing behind, and a check lists what is wrong."""
 
+import json
 import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,13 +23,13 @@ from tests.store import material
 
 # By the reader's question that meets it first: what was done to the file, and what the one line names.
 DAMAGES = {
-    "an infinite time": ("update summary set p50_s = 9e999", "results", "result 1, p50_s"),
-    "a word for a time": ("update summary set p50_s = 'nan'", "results", "result 1, p50_s"),
-    "a negative time": ("update summary set p50_s = -1e-9", "results", "result 1, p50_s: -1e-09 is not between"),
-    "a time of zero": ("update summary set p50_s = 0", "results", "result 1, p50_s: 0.0 is not between"),
-    "an infinite rate": ("update summary set flop_s = 9e999", "roofs", "inf"),
-    "a word for a tolerance": ("update result set tolerance = 'small'", "results", "result 1, tolerance"),
-    "a word for a count": ("update result set flops = 'many'", "results", "many"),
+    "an infinite time": ("update summary set p50_s = 9e999", "figures", "result 1, p50_s"),
+    "a word for a time": ("update summary set p50_s = 'nan'", "figures", "result 1, p50_s"),
+    "a negative time": ("update summary set p50_s = -1e-9", "figures", "result 1, p50_s: -1e-09 is not between"),
+    "a time of zero": ("update summary set p50_s = 0", "figures", "result 1, p50_s: 0.0 is not between"),
+    "an infinite rate": ("update summary set flop_s = 9e999", "figures", "inf"),
+    "a word for a tolerance": ("update result set tolerance = 'small'", "figures", "result 1, tolerance"),
+    "a word for a count": ("update result set flops = 'many'", "figures", "many"),
     "no configuration": ("update run set config = 'null'", "runs", "run 1: config"),
     "arguments that are none": ("update run set argv = '[1]'", "resolve", "run 1: argv"),
     "a day that is none": ("update run set started_at = 'yesterday'", "runs", "yesterday"),
@@ -36,7 +38,7 @@ DAMAGES = {
     "parameters that are no JSON": ("update workload set params = '{bad'", "results", "result 1: "),
     "semantics that are no JSON": ("update workload set semantics = '{bad'", "results", "result 1: "),
     "semantics that are a list": ("update workload set semantics = '[1,2]'", "results", "result 1: "),
-    "an error of quantisation that is a word": ("update summary set quantisation_error = 'x'", "results", "quantisation_error"),
+    "an error of quantisation that is a word": ("update summary set quantisation_error = 'x'", "figures", "quantisation_error"),
     "parameters that are a list": ("update workload set params = '[1,2]'", "results", "result 1: "),
     "NaN in JSON": ("update workload set params = '{\"m\": NaN}'", "results", "NaN"),
     "an overflow in JSON": ("update workload set params = '{\"m\": 1e999}'", "results", "1e999"),
@@ -44,30 +46,30 @@ DAMAGES = {
     "results without a device": ("delete from device", "results", "device is missing"),
     "a device that is none": ("update device set info = '{\"name\": 1}'", "devices", "device 1: "),
     "a sheet that is none": ("update device set spec = '[]'", "devices", "device 1: spec"),
-    "an outcome that is none": ("update result set outcome = 'splendid'", "results", "splendid"),
+    "an outcome that is none": ("update result set outcome = 'splendid'", "figures", "splendid"),
     "samples that are missing": ("delete from sample_blob", "detail", "no samples"),
     "samples that do not decode": ("update sample_blob set durations = x'00'", "detail", "result 1: "),
     "spans that are none": ("update sample_blob set spans = '[[0, \"now\", 1]]'", "detail", "now"),
     "a span of half a sample": ("update sample_blob set spans = '[[0.5, 0, 1]]'", "detail", "no span"),
     "a span without end": ("update sample_blob set spans = '[[0, 0, 1e999]]'", "detail", "1e999"),
-    "bytes for what bounds it": ("update summary set bound = x'ff'", "results", "result 1, bound"),
-    "bytes for a throttle": ("update summary set throttle = x'ff'", "results", "result 1, throttle"),
-    "bytes for a unit": ("update result set pipe = x'ff'", "results", "result 1, pipe"),
-    "bytes for a method": ("update result set method = x'ff'", "results", "result 1, method"),
-    "bytes for an execution": ("update result set execution = x'ff'", "results", "result 1, execution"),
-    "bytes for a reason": ("update result set reason = x'ff'", "results", "result 1, reason"),
+    "bytes for what bounds it": ("update summary set bound = x'ff'", "figures", "result 1, bound"),
+    "bytes for a throttle": ("update summary set throttle = x'ff'", "figures", "result 1, throttle"),
+    "bytes for a unit": ("update result set pipe = x'ff'", "figures", "result 1, pipe"),
+    "bytes for a method": ("update result set method = x'ff'", "figures", "result 1, method"),
+    "bytes for an execution": ("update result set execution = x'ff'", "figures", "result 1, execution"),
+    "bytes for a reason": ("update result set reason = x'ff'", "figures", "result 1, reason"),
     "bytes for a note": ("update run set note = x'ff'", "runs", "is no text"),
     "bytes for why a sheet fits": ("update device set match_reason = x'ff'", "devices", "is no text"),
-    "a clock that stands almost": ("update summary set clock_hz = 1e-320", "results", "result 1, clock_hz"),
-    "a clock of no device": ("update summary set clock_hz = 1e308", "results", "result 1, clock_hz"),
-    "an interval from beyond": ("update summary set interval_low_s = 1e308", "results", "result 1, interval_low_s"),
-    "an interval from above its end": ("update summary set interval_low_s = 5.0", "results", "interval_low_s 5.0 is above"),
+    "a clock that stands almost": ("update summary set clock_hz = 1e-320", "figures", "result 1, clock_hz"),
+    "a clock of no device": ("update summary set clock_hz = 1e308", "figures", "result 1, clock_hz"),
+    "an interval from beyond": ("update summary set interval_low_s = 1e308", "figures", "result 1, interval_low_s"),
+    "an interval from above its end": ("update summary set interval_low_s = 5.0", "figures", "interval_low_s 5.0 is above"),
     "a measured interval from beyond": ("update result set interval_low_s = 1e308", "detail", "1e+308 is not between"),
     "a measured interval from above its end": ("update result set interval_low_s = 5.0", "detail", "5.0 is above"),
-    "a share of nothing": ("update summary set fraction_spec = 1e308", "results", "result 1, fraction_spec"),
-    "a share at a clock": ("update summary set fraction_at_clock = 1e308", "results", "result 1, fraction_at_clock"),
-    "a negative energy": ("update summary set energy_j = -1.0", "results", "result 1, energy_j"),
-    "a rate of no device": ("update summary set flop_s = 1e308", "roofs", "1e+308 is not between"),
+    "a share of nothing": ("update summary set fraction_spec = 1e308", "figures", "result 1, fraction_spec"),
+    "a share at a clock": ("update summary set fraction_at_clock = 1e308", "figures", "result 1, fraction_at_clock"),
+    "a negative energy": ("update summary set energy_j = -1.0", "figures", "result 1, energy_j"),
+    "a rate of no device": ("update summary set flop_s = 1e308", "figures", "1e+308 is not between"),
     "a slot below all": ("update result set device_slot = -5", "results", "its device is not in slot -5 of its run"),
     "a slot beyond all": (
         "update result set device_slot = 1 << 62",
@@ -110,6 +112,23 @@ DAMAGES = {
     "a word for a plan": ("update run set planned = 'all'", "runs", "planned 'all' is no count"),
     "an infinite phase": ("update result set phases_s = '{\"measure\": 1e999}'", "detail", "1e999"),
 }
+DAMAGES |= {
+    "less than no work": ("update result set flops = '-5'", "figures", "result 1, flops: -5 is not between"),
+    "less than no bytes": ("update result set compulsory_bytes = '-7'", "figures", "compulsory_bytes: -7 is not between"),
+    "a rate of no bytes": (
+        "update result set compulsory_bytes = '0'",
+        "figures",
+        "bytes_s 3100000000000.0 is of no compulsory_bytes",
+    ),
+    "a rate of no work": ("update result set flops = '0'", "figures", "flop_s 660000000000000.0 is of no flops"),
+    "a negative tolerance": ("update result set tolerance = -0.5", "figures", "result 1, tolerance: -0.5 is not between"),
+    "a negative error": ("update result set error_rel = -0.5", "figures", "result 1, error_rel: -0.5 is not between"),
+    "a negative power": ("update summary set power_w = -5.0", "figures", "result 1, power_w: -5.0 is not between"),
+    "cycles below none": ("update sample_blob set median_cycles = -5", "detail", "median_cycles: -5.0 is not between"),
+    "a step below none": ("update sample_blob set resolution_s = -1", "detail", "resolution_s: -1.0 is not between"),
+    "an infinite median": ("update sample_blob set median_ns = 9e999", "detail", "inf"),
+    "a word for a batch": ("update sample_blob set boundaries = '[0, \"x\"]'", "detail", "a boundary 'x' is no count"),
+}
 ASK: dict[str, Callable[[Reader], object]] = {
     "runs": Reader.runs,
     "resolve": Reader.resolve,
@@ -118,6 +137,7 @@ ASK: dict[str, Callable[[Reader], object]] = {
     "environment": Reader.environment,
     "roofs": Reader.empirical_roofs,
     "detail": lambda reader: reader.detail(1),
+    "figures": lambda reader: reader.detail(1),
 }
 each_damage = pytest.mark.parametrize(("statement", "question", "says"), DAMAGES.values(), ids=DAMAGES)
 
@@ -140,10 +160,22 @@ def whole() -> bytes:
 
 def damage(path: Path, statement: str) -> None:
     path.write_bytes(whole())
+    change(path, statement)
+
+
+def change(path: Path, statement: str) -> None:
     connection = sqlite3.connect(path)
     connection.execute(statement)
     connection.commit()
     connection.close()
+
+
+def two(path: Path) -> None:
+    """A store of two results, at rest."""
+    with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
+        for number in (0, 1):
+            run.record(material.record(material.planned(material.case(number))))
+        run.finish("complete")
 
 
 @each_damage
@@ -198,7 +230,11 @@ def test_a_whole_store_has_no_problems(path: Path) -> None:
 def test_a_long_or_hostile_value_stays_one_short_line(path: Path) -> None:
     damage(path, "update result set outcome = char(27) || '[2J' || char(10) || hex(zeroblob(100000))")
     with Reader.open(str(path)) as reader, pytest.raises(StoreUnusable) as told:
-        reader.results()
+        reader.detail(1)
+    with Reader.open(str(path)) as reader:
+        (row,) = reader.results()
+    assert row.reason.isprintable()
+    assert len(row.reason) < 500
     assert str(told.value).isprintable()
     assert len(str(told.value)) < 500
 
@@ -270,10 +306,12 @@ COMMANDS = {
 }
 
 
-@each_break
-@pytest.mark.parametrize("command", ["merge", "rebuild"])
+@pytest.mark.parametrize(
+    ("command", "spoil"),
+    [(name, spoil) for name in COMMANDS for spoil, _ in BROKEN.values() if (name, spoil) != ("rebuild", garbled)],
+)
 def test_a_command_on_a_broken_store_is_one_line_with_the_remedy(
-    path: Path, command: str, spoil: Callable[[bytearray], bytearray], says: str, capsys: pytest.CaptureFixture[str],
+    path: Path, command: str, spoil: Callable[[bytearray], bytearray], capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     broken(path, spoil)
@@ -302,13 +340,14 @@ def test_a_check_says_where_it_is_broken_once_and_what_to_do(
     assert any((".recover" if spoil is not garbled else "store prune") in line for line in lines)
 
 
+CASE = {"a case": ["show", "latest", "1"], "a case for programs": ["show", "latest", "1", "--json"]}
 READING = {
     "rows": ["show", "--json"],
-    "a case": ["show", "latest", "1"],
-    "a case for programs": ["show", "latest", "1", "--json"],
+    **CASE,
     "a page": ["report", "latest", "--output", "page.html"],
     "text": ["report", "latest", "--output", "page.md"],
 }
+OF_ITSELF = ("bytes for what bounds it", "a clock that stands almost", "an interval from beyond", "a negative power")
 
 
 @pytest.mark.parametrize("command", READING.values(), ids=READING)
@@ -316,7 +355,7 @@ def test_a_command_that_reads_what_was_put_there_by_hand_is_one_line_and_writes_
     path: Path, command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(path.parent)
-    names = ("bytes for what bounds it", "a clock that stands almost", "an interval from beyond", "a slot below all")
+    names = ("a slot below all", *(OF_ITSELF if command in CASE.values() else ()))
     for statement, _, says in (DAMAGES[name] for name in names):
         damage(path, statement)
         assert cli.main([*command, "--store", "store.db"]) == 2
@@ -327,6 +366,44 @@ def test_a_command_that_reads_what_was_put_there_by_hand_is_one_line_and_writes_
         assert says in said.err
         assert [each.name for each in path.parent.iterdir()] == ["store.db"]
         path.unlink()
+
+
+OWN = {name: damage for name, damage in DAMAGES.items() if damage[1] == "figures"}
+
+
+@pytest.mark.parametrize(("statement", "question", "says"), OWN.values(), ids=OWN)
+def test_a_row_whose_figures_are_damaged_costs_a_list_nothing_but_itself(
+    path: Path, statement: str, question: str, says: str
+) -> None:
+    two(path)
+    before = Reader.open(str(path)).results()
+    change(path, f"{statement} where {'result_id' if 'summary' in statement else 'id'} = 1")
+    with Reader.open(str(path)) as reader:
+        rows = reader.results()
+        kept = reader.detail(2).row
+    assert says.removeprefix("result 1, ").partition(":")[0] in rows[0].reason
+    assert (rows[0].outcome, rows[0].p50_s, rows[0].fractions.empirical) == ("error", None, None)
+    assert rows[0].case_key == before[0].case_key
+    assert replace(rows[1], fractions=before[1].fractions) == before[1]
+    assert kept == rows[1]
+    assert "result 1" in rows[0].reason
+
+
+def test_a_damaged_row_stands_in_tables_and_reports_with_why(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two(path)
+    monkeypatch.chdir(path.parent)
+    change(path, "update summary set power_w = -5.0 where result_id = 1")
+    assert cli.main(["show", "--json", "--store", "store.db"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["outcome"] for row in rows] == ["error", "ok"]
+    assert "power_w: -5.0 is not between" in rows[0]["reason"]
+    assert cli.main(["show", "--store", "store.db"]) == 0
+    assert "power_w: -5.0" in " ".join(capsys.readouterr().out.split())
+    for page in ("page.html", "page.md"):
+        assert cli.main(["report", "latest", "--output", page, "--store", "store.db"]) == 0
+        assert "damaged in the store" in (path.parent / page).read_text()
 
 
 def test_a_reader_of_a_schema_that_is_no_text_says_so_in_one_line(path: Path) -> None:
@@ -340,8 +417,10 @@ def test_a_reader_of_a_schema_that_is_no_text_says_so_in_one_line(path: Path) ->
 
 def test_a_rebuild_derives_nothing_from_what_is_damaged_and_mends_what_is_derived(path: Path) -> None:
     damage(path, "update sample_blob set durations = x'00'")
-    with pytest.raises(StoreUnusable, match="is damaged: result 1: its samples cannot be decoded"):
-        maintain.rebuild(str(path), summarized)
+    left: list[maintain.Problem] = []
+    assert maintain.rebuild(str(path), summarized, everything=True, tell=left.append) == 0
+    assert [each.where for each in left] == ["result 1"]
+    assert left[0].what.startswith("its samples cannot be decoded")
     path.unlink()
     damage(path, "update summary set p50_s = -1.0")
     assert maintain.rebuild(str(path), summarized, everything=True) == 1

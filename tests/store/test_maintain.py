@@ -303,7 +303,7 @@ class TestRebuild:
 
         def derive(stored: maintain.Stored) -> Summary:
             seen.append((stored.case.workload.job, stored.calibration))
-            return material.summary(bytes_s=3.5e12)
+            return material.summary(flop_s=0.0 if stored.case.workload.job == "calibration" else 6.6e14, bytes_s=3.5e12)
 
         assert maintain.rebuild(str(here), derive, everything=True) == 2
         assert seen == [("calibration", Calibration(copy_bytes_s=3.1e12)), ("gemm", Calibration(copy_bytes_s=3.5e12))]
@@ -313,16 +313,29 @@ class TestRebuild:
         assert maintain.rebuild(str(here), lambda stored: None, everything=True) == 2
         assert [row.p50_s for row in Reader.open(str(here)).results()] == [None, None]
 
-    def test_a_formula_that_fails_leaves_every_summary(self, here: Path) -> None:
+    @pytest.mark.parametrize(
+        ("odd", "says"),
+        [
+            ({"flop_s": float("nan")}, "flop_s: 'nan' is not a finite number"),
+            ({"power_w": -5.0}, "power_w: -5.0 is not between 0 and 1e+12"),
+            ({"interval_low_s": 5.0}, "interval_low_s 5.0 is above"),
+        ],
+    )
+    def test_a_summary_that_cannot_be_is_not_put_in_place_of_the_one_before(
+        self, here: Path, odd: dict[str, float], says: str
+    ) -> None:
         filled(here, range(3))
         before = Reader.open(str(here)).results()
+        left: list[maintain.Problem] = []
 
         def derive(stored: maintain.Stored) -> Summary:
-            return material.summary(flop_s=float("nan") if stored.case == material.case(2) else 1.0)
+            return material.summary(**{"flop_s": 1.0, **(odd if stored.case == material.case(2) else {})})
 
-        with pytest.raises(ValueError, match="nan"):
-            maintain.rebuild(str(here), derive, everything=True)
-        assert Reader.open(str(here)).results() == before
+        assert maintain.rebuild(str(here), derive, everything=True, tell=left.append) == 2
+        assert [each.where for each in left] == ["result 3"]
+        assert left[0].what.startswith(says)
+        after = Reader.open(str(here)).results()
+        assert [row.flop_s for row in after] == [1.0, 1.0, before[2].flop_s]
 
 
 def test_a_result_is_derived_by_the_calibration_of_its_time_and_backend(here: Path) -> None:
@@ -347,7 +360,8 @@ def test_a_result_is_derived_by_the_calibration_of_its_time_and_backend(here: Pa
     def derive(stored: maintain.Stored) -> Summary:
         if stored.case.workload.job == "gemm":
             seen.append((stored.device.info.backend, stored.calibration.empty_device_s))
-        return material.summary(p50_s=stored.calibration.empty_device_s or 1.0)
+        nothing = {} if stored.work.flops else {"flop_s": 0.0, "bytes_s": 0.0}
+        return material.summary(p50_s=stored.calibration.empty_device_s or 1.0, **nothing)
 
     assert maintain.rebuild(str(here), derive) == 6
     assert seen == [("cuda", 1e-6), ("xla", 7e-6), ("cuda", 50e-6)]

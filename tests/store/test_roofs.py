@@ -10,7 +10,6 @@ from suite.outcome import Evidence
 from suite.rows import ResultRow
 from suite.store.queries import Reader
 from suite.store.writer import Record, Store
-from suite.work import Work
 from tests.store import material
 
 NO_INTERVAL: dict[str, Any] = {"interval_low_s": None, "interval_high_s": None}
@@ -29,9 +28,9 @@ def memory(
     contended: bool | None = None,
     **summary: Any,
 ) -> Record:
-    """A calibration whose median is a millisecond."""
+    """A calibration whose median is a millisecond, and its rate what is asked for."""
     return material.record(
-        material.planned(material.calibration_case(op), work=Work(0, round(bytes_s * 1e-3), None)),
+        material.planned(material.calibration_case(op)),
         material.measurement(contended=contended),
         summary=material.summary(flop_s=0.0, bytes_s=bytes_s, p50_s=1e-3, bound="memory", **summary),
         finished_at=material.START + timedelta(seconds=later_s),

@@ -23,7 +23,10 @@ from tests.store import material
 
 INT64 = 2**63 - 1
 finite = st.floats(allow_nan=False, allow_infinity=False)
-durations = st.floats(min_value=0.0, allow_nan=False, allow_infinity=False).map(abs)
+durations = (
+    st.floats(min_value=0.0, max_value=1e9, allow_subnormal=False).filter(lambda each: each == 0 or each > 1e-29).map(abs)
+)
+sizes = finite.map(abs)
 counts = st.integers(0, INT64)
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
 json_values = st.recursive(
@@ -34,12 +37,23 @@ json_values = st.recursive(
 json_objects = st.dictionaries(words, json_values, max_size=4)
 ends = st.floats(-1e9, 1e9).map(lambda end: end + 0.0)  # SQLite has no -0.0
 intervals = st.tuples(ends, ends).map(sorted).map(tuple)
-checks = st.builds(Check, st.booleans(), st.none() | finite, finite, st.none() | finite, counts, counts, words)
+checks = st.builds(Check, st.booleans(), st.none() | sizes, sizes, st.none() | sizes, counts, counts, words)
 numbers = st.lists(st.floats(), max_size=20).map(tuple)
 channels = st.builds(Channel, words, numbers, numbers, words)
+# As a store gives them back: every reading is there and has its time.
+whole = st.lists(st.tuples(finite, finite), max_size=20).map(lambda pairs: tuple(zip(*pairs, strict=True)) or ((), ()))
+whole_channels = st.builds(lambda series, why: Channel("widgets", series[0], series[1], why), whole, words)
+kept = st.lists(st.tuples(counts, counts), max_size=50).map(lambda pairs: tuple(zip(*pairs, strict=True)) or ((), ()))
+
+
+def sample_set(kept: tuple[tuple[int, ...], ...], is_counted: bool, **fields: Any) -> SampleSet:
+    return SampleSet(kept[0], clocks_khz=kept[1] if is_counted else (), **fields)
+
+
 sample_sets = st.builds(
-    SampleSet,
-    durations_ns=st.lists(counts, max_size=50).map(tuple),
+    sample_set,
+    kept=kept,
+    is_counted=st.booleans(),
     launches=st.integers(1, INT64),
     method=words,
     resolution_s=durations,
@@ -50,7 +64,6 @@ sample_sets = st.builds(
     boundaries=st.lists(counts, max_size=10).map(tuple),
     details=json_objects,
     spans=st.lists(st.builds(Span, counts, finite, finite), max_size=10).map(tuple),
-    clocks_khz=st.lists(counts, max_size=50).map(tuple),
     median_cycles=st.none() | durations,
 )
 
@@ -71,7 +84,7 @@ def measurements(draw: Any) -> Measurement:
         contended=draw(st.none() | st.booleans()),
         check_before=draw(st.none() | checks),
         check_after=draw(st.none() | checks),
-        telemetry=draw(st.dictionaries(words, channels, max_size=4)),
+        telemetry=draw(st.dictionaries(words, whole_channels, max_size=4)),
         description=draw(json_objects),
         phases_s=draw(st.dictionaries(words, finite, max_size=4)),
         peak_memory_bytes=draw(st.none() | counts),

@@ -210,6 +210,9 @@ DAMAGE = {
     "runs that are none": ("runs = '[\"20260101T000000-none\"]'", "no run's uid and name"),
     "half a repeatability": ("cases = null", "not whole"),
     "an infinite figure": ("cycles_rel = 9e999", "inf"),
+    "less than no difference": ("cycles_rel = -1", "cycles_rel -1.0 is below 0"),
+    "less than no difference of bytes": ("bytes_rel = -0.5", "bytes_rel -0.5 is below 0"),
+    "less than no cases": ("cases = -3", "cases '-3' is no count"),
     "a time that is none": ("finished_at = 'once'", "once"),
 }
 
