@@ -39,7 +39,7 @@ def _line(contest: Contest) -> dict[str, Any]:
     low, high = lead.interval if lead and lead.interval else (None, None)
     return {
         "Case": _text(contest.title),
-        "Fastest": _text(", ".join(way.name for way in contest.ways[: contest.alike])),
+        "Fastest": _text(contest.leaders),
         "Rate": contest.ways[0].rate,
         "Next": _text(behind.name) if behind else None,
         "Over next": lead.times if lead else None,

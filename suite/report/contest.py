@@ -64,6 +64,12 @@ class Contest:
         return self.first.device
 
     @property
+    def leaders(self) -> str:
+        """Names of those that lead, or that one reads fastest and is in doubt."""
+        names = ", ".join(way.name for way in self.ways[: self.alike])
+        return f"in doubt: {names}" if doubtful(self.first) else names
+
+    @property
     def title(self) -> str:
         data = "" if self.first.distribution == "normal" else f", {self.first.distribution} data"
         return f"{workload_title(self.first)} {self.first.format_label}, {self.first.regime}{data}"

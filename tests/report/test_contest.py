@@ -59,6 +59,7 @@ def test_under_one_per_cent_or_within_the_interval_ways_are_alike(slower: float,
 def test_three_alike_lead_before_a_fourth() -> None:
     found = one(timed(1.0), timed(1.001, "triton"), timed(1.002, backend="xla"), timed(1.5, "compiled"))
     assert found.alike == 3
+    assert found.leaders == "library (cuda), triton (cuda), library (xla)"
     assert found.verdict == (
         "library (cuda), triton (cuda) and library (xla) are alike, 1.5 (1.5 to 1.5) times as fast as compiled (cuda)"
     )
@@ -74,6 +75,7 @@ def test_one_in_doubt_stands_behind_and_beats_nobody(doubt) -> None:
 def test_where_all_are_in_doubt_the_verdict_says_so() -> None:
     found = one(timed(1.0, contended=True), timed(2.0, "triton", converged=False))
     assert found.verdict == "library (cuda) reads fastest, and is in doubt: contended"
+    assert found.leaders == "in doubt: library (cuda)"
 
 
 def test_what_was_not_verified_or_not_measured_never_stands_beside_what_was() -> None:
