@@ -63,19 +63,22 @@ class Pair(NamedTuple):
 
 
 def run(session: Session) -> None:
-    """Format by format, the judged one first."""
-    for format_name in (JUDGED, "fp8_e4m3"):
+    """Format by format, the judged one first; other configurations are tried only in time that no product needs."""
+    todo = {name: dict.fromkeys(each.scaled(session.tiny) for each in products(name)) for name in (JUDGED, "fp8_e4m3")}
+    left = sum(map(len, todo.values()))
+    for format_name, gemms in todo.items():
         pairs = []
-        for gemm in dict.fromkeys(each.scaled(session.tiny) for each in products(format_name)):
-            pair = measured(session, gemm)
+        for gemm in gemms:
+            left -= 1
+            pair = measured(session, gemm, left * PAIR_S)
             session.record.add(row(pair))
             pairs.append(pair)
         for each in conclusions(format_name, pairs):
             session.record.add(each)
 
 
-def measured(session: Session, gemm: Gemm) -> Pair:
-    """Both sides in turns, then the sweep; nothing where ours is not offered or no time is left."""
+def measured(session: Session, gemm: Gemm, others_s: float = 0.0) -> Pair:
+    """Both sides in turns, then the sweep; nothing where ours is not offered or no time is left.  Others need ``others_s``."""
     library = session.bench.gemm(gemm, COLD)
     ours = library._replace(case=replace(library.case, implementation=OURS))
     why_not = NO_TIME if session.deadline.left_s() < PAIR_S else session.bench.backend.supports(ours.case)
@@ -85,13 +88,13 @@ def measured(session: Session, gemm: Gemm) -> Pair:
     sides = together(session.bench, [library, ours], settings, ROUNDS)
     for side in sides:
         session.record.keep(side.planned.case.title, side.figures())
-    return Pair(gemm.title, sides, tried=swept(session, ours))
+    return Pair(gemm.title, sides, tried=swept(session, ours, others_s))
 
 
-def swept(session: Session, planned: PlannedCase) -> Mapping[str, float]:
-    """Seconds of a launch by configuration, as many as there is time for; empty where there is nothing to try."""
-    seconds = min(SWEEP_S, session.deadline.left_s())
-    if not find_spec("triton") or not seconds:
+def swept(session: Session, planned: PlannedCase, others_s: float = 0.0) -> Mapping[str, float]:
+    """Seconds of a launch by configuration, as many as there is time for beside ``others_s``; empty where none is tried."""
+    seconds = min(SWEEP_S, session.deadline.left_s() - others_s)
+    if not find_spec("triton") or seconds <= 0:
         return {}
     from backends.triton.gemm.kernel import TritonKernel
 

@@ -159,3 +159,14 @@ def test_the_best_of_a_sweep_stands_in_its_row(make: Make) -> None:
     shown = row(found._replace(tried={"128x128, 8 warps": 2.0, "64x64, 4 warps": 1.6}))
     assert (shown.figures["best"], shown.figures["gain"]) == ("64x64, 4 warps", pytest.approx(1.25))
     assert shown.cells[-1] == "64x64, 4 warps"
+
+
+def test_no_time_that_another_product_needs_goes_to_trying_configurations(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    monkeypatch.setattr(implementations, "find_spec", lambda name: True)
+    monkeypatch.setattr(implementations, "caught", lambda attempt, classify: tried.append("tried"))
+    session = make(100.0)
+    implementations.swept(session, sides(session.bench)[1], others_s=101.0)
+    assert tried == []
+    implementations.swept(session, sides(session.bench)[1], others_s=50.0)
+    assert tried == ["tried"]
