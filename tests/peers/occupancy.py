@@ -28,7 +28,7 @@ from tests.peers.table import percent
 PROGRAMS: Mapping[str, Gemm] = {
     "gemm.bf16": square("bf16", 8192),
     "gemm.bf16.odd": square("bf16", 8191),
-    "gemm.tf32": square("tf32", 8192),
+    "gemm.fp8_e4m3.fast": square("fp8_e4m3", 8192),
 }
 METRICS = {
     "registers": "launch__registers_per_thread",
