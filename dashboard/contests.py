@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.frames import frame_with_downloads
 from dashboard.text import plain
-from suite.report.contest import ABOUT, TITLE, Contest, contests
+from suite.report.contest import ABOUT, TITLE, Contest, contests, untold
 from suite.report.printable import clipped, printable
 from suite.report.speed import speed
 from suite.report.words import counted
@@ -34,14 +34,14 @@ def side_by_side(rows: Iterable[ResultRow], key: str) -> None:
 
 
 def _line(contest: Contest) -> dict[str, Any]:
-    behind = contest.ways[contest.alike] if contest.alike < len(contest.ways) else None
+    behind = contest.next
     lead = speed(contest.first, behind.row) if behind else None
     low, high = lead.interval if lead and lead.interval else (None, None)
     return {
         "Case": _text(contest.title),
         "Fastest": _text(contest.leaders),
         "Rate": contest.ways[0].rate,
-        "Next": _text(behind.name) if behind else None,
+        "Next": _text(f"in doubt: {behind.name}" if untold(behind.row) else behind.name) if behind else None,
         "Over next": lead.times if lead else None,
         "From": low,
         "To": high,

@@ -98,6 +98,7 @@ def _with_rows(path: Path, logs: "list[CollectiveLog]") -> "list[CollectiveLog]"
 
 
 def _stored(store: "Store", source: "Source", logs: "list[CollectiveLog]") -> Iterator[str]:
+    from suite.importers.results import results
     from suite.report.words import counted
     from suite.store.importing import imported_before, store_log, warnings_of
     from suite.store.queries import Reader
@@ -112,7 +113,7 @@ def _stored(store: "Store", source: "Source", logs: "list[CollectiveLog]") -> It
         name = store_log(store, log, source, ["roofbench", *sys.argv[1:]], index)
         for warning in warnings_of(log):
             say(f"{named}: {warning}")
-        rows = counted(len(log.rows), "row")
+        rows = counted(sum(1 for _ in results(log)), "row")
         of = f" of {log.op}" if log.op else ""
         ranks = f" over {counted(log.ranks, 'rank')}" if log.ranks else ""
         yield f"{named}: {rows}{of}{ranks}, {log.status}, as run {name}"

@@ -27,6 +27,8 @@ REGIME = Regime("warm", "sustained", "device")
 USUAL_REDOPS = (None, "sum", "none")
 NS = 1e-9
 RESOLUTION_S = 1e-8  # two decimals of a microsecond, as tables print them
+LONGEST_S = 86_400.0  # of one iteration
+MOST_BYTES = 2**50  # of one message: what a thousand of the largest devices hold is under a fifth of it
 
 
 class Imported(NamedTuple):
@@ -40,7 +42,7 @@ def results(log: CollectiveLog) -> Iterator[Imported]:
     """Every row that moves something; a row that is there again is a case of its own, numbered."""
     seen: Counter[str] = Counter()
     for row in log.rows:
-        if not row.size_bytes or row.time_s is None:
+        if _why_not(row):
             continue
         case = _case(log, row)
         seen[case.key] += 1
@@ -51,12 +53,21 @@ def results(log: CollectiveLog) -> Iterator[Imported]:
 
 def left_out(log: CollectiveLog) -> Iterator[str]:
     """What of a log is no result, one sentence each."""
-    empty = sum(not row.size_bytes for row in log.rows)
-    untimed = sum(row.time_s is None and bool(row.size_bytes) for row in log.rows)
-    if empty:
-        yield f"{empty} row{'s' * (empty > 1)} of size 0 left out: they move nothing"
-    if untimed:
-        yield f"{untimed} row{'s' * (untimed > 1)} without a time left out"
+    for why, count in Counter(filter(None, map(_why_not, log.rows))).items():
+        yield why.format(rows=f"{count} row{'s' * (count > 1)}")
+
+
+def _why_not(row: CollectiveRow) -> str:
+    """What to say of ``{rows}`` that are no results: a tool's text may have been damaged, and its JSON holds any number."""
+    if row.size_bytes == 0:
+        return "{rows} of size 0 left out: they move nothing"
+    if not 0 < row.size_bytes <= MOST_BYTES:
+        return "{rows} of a size that no message has left out"
+    if row.time_s is None:
+        return "{rows} without a time left out"
+    if not RESOLUTION_S / 2 <= row.time_s <= LONGEST_S:  # not a number neither
+        return "{rows} of a time that no iteration takes left out"
+    return ""
 
 
 def _case(log: CollectiveLog, row: CollectiveRow, repeat: int = 1) -> Case:

@@ -8,16 +8,17 @@ from typing import NamedTuple
 from suite.outcome import Outcome
 from suite.report.speed import Speed, speed
 from suite.report.trust import trust_rank
-from suite.report.words import doubtful, marks, rate_unit, short_marks, si, timing, variation, workload_title
+from suite.report.words import doubtful, marks, rate_unit, resolved, short_marks, si, timing, variation, workload_title
 from suite.rows import ResultRow
 
 TITLE = "Implementations side by side"
 ABOUT = (
-    "The same case computed in several ways on one device, the fastest verified way first. The speed is relative to it, with "
-    "its 95 % interval; what that interval does not tell apart, or less than 1 %, is called alike."
+    "The same case computed in several ways on one device, the fastest verified way first, and last what is in doubt: not "
+    "resolved, or contended. The speed is relative to the first, with its 95 % interval; what that does not tell apart, or "
+    "less than 1 %, is called alike."
 )
 TELLING = 0.01  # two runs on a quiet device agree within this
-_DOUBTS = ("not resolved", "no interval", "one sample", "not converged", "not steady", "contended")
+_DOUBTS = ("not resolved", "no interval", "one sample", "contended")
 _NOT_CONTESTED = ("calibration", "collective")  # base figures; collectives stand beside each other in curves of their own
 
 
@@ -67,7 +68,12 @@ class Contest:
     def leaders(self) -> str:
         """Names of those that lead, or that one reads fastest and is in doubt."""
         names = ", ".join(way.name for way in self.ways[: self.alike])
-        return f"in doubt: {names}" if doubtful(self.first) else names
+        return f"in doubt: {names}" if untold(self.first) else names
+
+    @property
+    def next(self) -> Way | None:
+        """The fastest of those that the leaders are told apart from; one in doubt only where no other is."""
+        return self.ways[self.alike] if self.alike < len(self.ways) else None
 
     @property
     def title(self) -> str:
@@ -77,18 +83,31 @@ class Contest:
     @property
     def verdict(self) -> str:
         """Who is fastest, in a sentence: ``triton (cuda) is fastest, 1.03 (1.02 to 1.04) times as fast as library (xla)``."""
-        leaders = self.ways[: self.alike]
-        if doubtful(self.first):
-            doubts = (mark for mark in short_marks(self.first).split(", ") if mark in _DOUBTS)
-            said = f"{self.ways[0].name} reads fastest, and is in doubt: {', '.join(doubts)}"
+        leaders, behind = self.ways[: self.alike], self.next
+        if untold(self.first):
+            said = f"{self.ways[0].name} reads fastest, and is in doubt: {_doubts(self.first)}"
         elif len(leaders) > 1:
             said = f"{', '.join(way.name for way in leaders[:-1])} and {leaders[-1].name} are alike"
         else:
             said = f"{self.ways[0].name} is fastest"
-        rest = self.ways[self.alike :]
-        if rest and (lead := speed(self.first, rest[0].row)) and not doubtful(rest[0].row):
-            said += f", {lead.words} times as fast as {rest[0].name}"
+        if behind and not untold(behind.row) and (lead := speed(self.first, behind.row)):
+            said += f", {lead.words} times as fast as {behind.name}"
+        for way in self.ways[1:]:
+            if untold(way.row):
+                said += f"; {way.name} reads {way.speed.times:.3g} times as fast, {_doubts(way.row)}"
         return said
+
+
+def untold(row: ResultRow) -> bool:
+    """Whether nothing can be told from a median: it is not resolved, or others held the device.
+
+    One that did not converge, or whose load did not settle, has an interval that says how well it is known.
+    """
+    return not resolved(row) or row.contended is True
+
+
+def _doubts(row: ResultRow) -> str:
+    return ", ".join(mark for mark in short_marks(row).split(", ") if mark.startswith(_DOUBTS))
 
 
 def contests(rows: Iterable[ResultRow]) -> tuple[Contest, ...]:
@@ -113,7 +132,7 @@ def _contest(rows: Sequence[ResultRow]) -> Contest | None:
             ways[key] = row
     if len({key[:2] for key in ways}) < 2:
         return None
-    ranked = sorted(ways.values(), key=lambda row: (doubtful(row), row.p50_s))
+    ranked = sorted(ways.values(), key=lambda row: (untold(row), row.p50_s))
     names = dict(zip(map(id, ways.values()), _names(ways), strict=True))
     placed = tuple(Way(row, names[id(row)], speed(row, ranked[0]) or Speed(0.0, None)) for row in ranked)
     return Contest(placed, _alike(placed), tuple(_untimed(rows, ways)))
@@ -135,7 +154,7 @@ def _alike(ways: Sequence[Way]) -> int:
     """How many of the first cannot be told from the fastest; one in doubt is not told from anything, and leads nobody."""
     count = 1
     for way in ways[1:]:
-        if doubtful(way.row) or way.speed.interval is None:
+        if untold(way.row) or way.speed.interval is None:
             break
         _low, high = way.speed.interval
         if high < 1 and way.speed.times < 1 - TELLING:

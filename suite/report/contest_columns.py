@@ -18,7 +18,7 @@ class Column(NamedTuple):
 
 COLUMNS = (
     Column("By", "The implementation and the backend that ran it", lambda way: way.name, numeric=False),
-    Column("Speed", "Relative to the fastest that is not in doubt, with its 95 % interval", lambda way: way.speed.words),
+    Column("Speed", "Relative to the first, with its 95 % interval", lambda way: way.speed.words),
     Column("Time", "Median of one launch, and half the width of its 95 % interval", lambda way: way.time),
     Column("Rate", "Useful operations per second, or compulsory bytes where there is no arithmetic", lambda way: way.rate),
     Column("Of spec", "Share of the roof by the spec sheet", lambda way: percent(way.row.fractions.spec)),

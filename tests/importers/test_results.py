@@ -1,5 +1,7 @@
 """Rows of other tools as stored results: evidence imported, nothing correct that was unchecked, nothing joined."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,27 @@ def test_what_was_not_checked_is_unchecked_and_its_count_stays_null() -> None:
     mixed = found("nccl/alltoall_16ranks_mca_noise.log")
     by_place = {(dict(each.planned.case.switches)["in_place"], each.measurement.outcome) for each in mixed}
     assert by_place == {(False, Outcome.OK), (True, Outcome.UNCHECKED)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"time_s": -801.4e-6}, "1 row of a time that no iteration takes left out"),
+        ({"time_s": 0.0}, "1 row of a time that no iteration takes left out"),
+        ({"time_s": 1e308}, "1 row of a time that no iteration takes left out"),
+        ({"time_s": math.nan}, "1 row of a time that no iteration takes left out"),
+        ({"size_bytes": -8}, "1 row of a size that no message has left out"),
+        ({"size_bytes": 10**30}, "1 row of a size that no message has left out"),
+        ({"time_s": None}, "1 row without a time left out"),
+    ],
+)
+def test_a_row_that_cannot_be_costs_itself_alone(fields: dict[str, Any], said: str) -> None:
+    """A minus from a damaged line once stored a negative time, and the check of the store took the whole run for damaged."""
+    whole = log_of("nccl/all_reduce_8xGH200_good.log")
+    first, *others = whole.rows
+    damaged = replace(whole, rows=(replace(first, **fields), *others))
+    assert len(list(results(damaged))) == len(list(results(whole))) - 1
+    assert said in left_out(damaged)
 
 
 def test_a_wrong_result_has_no_time_that_is_shown() -> None:
