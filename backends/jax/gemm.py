@@ -24,11 +24,13 @@ from backends.jax.kernel import Plan, XlaKernel
 from backends.jax.target import FORMATS, Target
 from suite.case import Case, Workload
 from suite.errors import nearest
+from suite.jobs.emulation import EXECUTED_PIPE
 from suite.jobs.gemm.epilogue import NONE as NO_EPILOGUE
 from suite.jobs.gemm.epilogue import name_of
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 SWITCHES = ("tf32", "fp8_fast_accum", "reduced_precision_reduction")
+ON_A_CPU = "fp32"  # what multiplies there once XLA has converted operands to f32; on a GPU or TPU that may be a narrower unit
 
 
 class Sizes(NamedTuple):
@@ -117,7 +119,8 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> XlaKernel:
     workload = case.workload
     sizes = Sizes.of(workload)
     plan = plan_of(workload.format, sizes, dict(case.switches))
-    return XlaKernel(plan, sets, seed, workload.distribution, partial(_description, workload.format, sizes, case.switches))
+    describe = partial(_description, workload.format, sizes, case.switches, target.kind)
+    return XlaKernel(plan, sets, seed, workload.distribution, describe)
 
 
 def plan_of(format_name: str, sizes: Sizes, switches: Mapping[str, Any]) -> Plan:
@@ -157,10 +160,11 @@ def _precision(format_name: str, switches: Mapping[str, Any]) -> Any:
     return lax.Precision.DEFAULT
 
 
-def _description(format_name: str, sizes: Sizes, switches: Any, text: str) -> dict[str, Any]:
+def _description(format_name: str, sizes: Sizes, switches: Any, kind: str, text: str) -> dict[str, Any]:
     taken, numerics = product_types(parse(text)), FORMATS[format_name]
     native = numerics.xla in taken
     return {
+        **({EXECUTED_PIPE: ON_A_CPU} if kind == "cpu" and taken == {"f32"} and not native else {}),
         "execution": "native" if native else "emulated",
         "call": "lax.dot_general",
         "layout": sizes.layout,

@@ -85,7 +85,8 @@ def _devices(side: Side) -> Values:
 
 
 def _reported(device: DeviceRow) -> Iterator[tuple[str, Any]]:
-    yield from ((called, getattr(device.info, name)) for name, called in _DEVICE_FIELDS.items())
+    # Nothing looked at the device of an imported run: its memory of 0 bytes is none that was recorded.
+    yield from ((called, getattr(device.info, name) or None) for name, called in _DEVICE_FIELDS.items())
     yield "spec sheet", _sheet(device)
     yield from device.info.details.items()
 

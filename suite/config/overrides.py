@@ -82,7 +82,7 @@ def refuse_sweeps(overrides: Sequence[str]) -> None:
         if override.is_sweep_override():
             refuse_uncountable([override])
             key, _, values = text.partition("=")
-            takes_list = override.is_choice_sweep() and (key in BY_NAME or key not in GROUPS)
+            takes_list = override.is_choice_sweep() and (key in BY_NAME or key not in GROUPS) and "[" not in values
             over_all = f", or write [{values}] for one run over all" if takes_list else ""
             raise UsageError(f"{text} gives several values; `roofbench run -m` makes one run for each{over_all}")
 

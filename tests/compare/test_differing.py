@@ -36,6 +36,12 @@ def test_a_device_differs_in_chip_driver_clocks_and_power_with_their_units():
     }
 
 
+def test_the_memory_of_a_device_that_nothing_looked_at_is_not_recorded():
+    a, b = side(entry(), devices=[device()]), side(entry(), devices=[chip(UID, memory_bytes=0)])
+    ((_, written),) = found(a, b).items()
+    assert written[1] == "not recorded"
+
+
 def test_a_difference_that_rounding_would_hide_is_shown_whole():
     a, b = side(entry(), devices=[device()]), side(entry(), devices=[chip(UID, max_clock_hz=1.9801e9)])
     assert found(a, b) == {("device", "maximum clock"): ("1980000000.0", "1980100000.0")}

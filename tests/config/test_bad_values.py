@@ -100,6 +100,10 @@ CASES = [
         "backend=cpu,cuda gives several values; `roofbench run -m` makes one run for each, "
         "or write [cpu,cuda] for one run over all",
     ),
+    (
+        "jobs.gemm.shapes=[64],[128]",
+        "jobs.gemm.shapes=[64],[128] gives several values; `roofbench run -m` makes one run for each",
+    ),
     ("measure=fast,precise", "measure=fast,precise gives several values; `roofbench run -m` makes one run for each"),
     # Types.
     ("jobs=3", "jobs=3 is one value where settings are expected; write jobs.NAME=VALUE"),

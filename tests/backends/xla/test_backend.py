@@ -104,6 +104,8 @@ class TestGemm:
         known = {"fp64": "native", "fp32": "native", "fp8_e4m3": "emulated"}
         assert kernel.execution == known.get(format_name, kernel.execution)
         assert bool(described["emulation"]) == (kernel.execution == "emulated")
+        # By the roof of the unit that really multiplied, as on the other backend of a CPU.
+        assert described.get("executed_pipe") == ("fp32" if described["emulation"] == "XLA multiplies f32" else None)
 
     @pytest.mark.parametrize("distribution", ["normal", "uniform", "integer", "zeros", "constant", "outliers"])
     def test_every_distribution_is_right(self, backend: XlaBackend, distribution: str) -> None:
