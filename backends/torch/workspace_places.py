@@ -1,9 +1,9 @@
 """Where in memory BLAS libraries work, in the launches of a captured graph.
 
 A product that splits its inner dimension writes parts of its result into a workspace and adds them up.  torch gives a library
-one workspace for each stream of a process, and where that lies can be worth 3 % of such a product's time, for the whole of a
-process and another 3 % in the next.  So each input set is captured with a workspace at a place of its own, as it has operands
-at a place of their own.
+one workspace for each stream of a process, and where that lies can be worth 2.5 % of such a product's time, for the whole of a
+process and something else in the next.  So each input set is captured with a workspace at a place of its own, as it has
+operands at a place of their own.
 """
 
 from collections.abc import Callable
