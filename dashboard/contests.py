@@ -10,7 +10,6 @@ from dashboard.frames import frame_with_downloads
 from dashboard.text import plain
 from suite.report.contest import ABOUT, TITLE, Contest, contests, untold
 from suite.report.printable import clipped, printable
-from suite.report.speed import speed
 from suite.report.words import counted
 from suite.rows import ResultRow
 
@@ -34,8 +33,7 @@ def side_by_side(rows: Iterable[ResultRow], key: str) -> None:
 
 
 def _line(contest: Contest) -> dict[str, Any]:
-    behind = contest.next
-    lead = speed(contest.first, behind.row) if behind else None
+    behind, lead = contest.next, contest.lead
     low, high = lead.interval if lead and lead.interval else (None, None)
     return {
         "Case": _text(contest.title),

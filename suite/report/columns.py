@@ -8,6 +8,7 @@ from suite.report.quantities import tokens_rate
 from suite.report.words import (
     bytes_rate,
     case_detail,
+    flop_per_j,
     per_joule,
     percent,
     rate_unit,
@@ -124,8 +125,8 @@ FIGURES = (
     _figure(
         "Per joule",
         "Useful operations per joule, in sustained windows of 2 s and more",
-        lambda row: per_joule(row) if row.energy_j and row.flops else NOTHING,
-        lambda row: row.flops / row.energy_j if row.energy_j and row.flops else None,
+        lambda row: per_joule(row) if flop_per_j(row) is not None else NOTHING,
+        flop_per_j,
     ),
     Column("Error", "Relative error against the reference", _error, lambda row: row.error_rel),
     Column(

@@ -76,6 +76,15 @@ class Contest:
         return self.ways[self.alike] if self.alike < len(self.ways) else None
 
     @property
+    def lead(self) -> Speed | None:
+        """How many times as fast the first is as the next; ``None`` where there is no next."""
+        return speed(self.first, self.next.row) if self.next else None
+
+    def titled(self, several_devices: bool) -> str:
+        """The title, with the device where there are several."""
+        return f"{self.title}, {self.device}" if several_devices else self.title
+
+    @property
     def title(self) -> str:
         data = "" if self.first.distribution == "normal" else f", {self.first.distribution} data"
         return f"{workload_title(self.first)} {self.first.format_label}, {self.first.regime}{data}"
@@ -90,8 +99,8 @@ class Contest:
             said = f"{', '.join(way.name for way in leaders[:-1])} and {leaders[-1].name} are alike"
         else:
             said = f"{self.ways[0].name} is fastest"
-        if behind and not untold(behind.row) and (lead := speed(self.first, behind.row)):
-            said += f", {lead.words} times as fast as {behind.name}"
+        if behind and self.lead and not untold(behind.row):
+            said += f", {self.lead.words} times as fast as {behind.name}"
         for way in self.ways[1:]:
             if untold(way.row):
                 said += f"; {way.name} reads {way.speed.times:.3g} times as fast, {_doubts(way.row)}"

@@ -23,7 +23,7 @@ def contest_section(found: Sequence[Contest], several_devices: bool) -> Iterator
 
 
 def _contest(contest: Contest, is_open: bool, several_devices: bool) -> Html:
-    title = contest.title + (f", {contest.device}" if several_devices else "")
+    title = contest.titled(several_devices)
     untimed = [tag("p", f"Not timed: {'; '.join(contest.untimed)}.", class_="small")] if contest.untimed else []
     summary = tag("summary", tag("span", f"{title}: "), tag("span", contest.verdict, class_="small"))
     return tag("details", summary, _table(contest, title), *untimed, class_="rungs", open=is_open)

@@ -16,14 +16,10 @@ def contest_blocks(found: Sequence[Contest], several_devices: bool, table: Table
         return
     yield f"## {TITLE}"
     yield text(ABOUT)
-    yield table(("Case", "Verdict"), ((_title(contest, several_devices), contest.verdict) for contest in found))
+    yield table(("Case", "Verdict"), ((contest.titled(several_devices), contest.verdict) for contest in found))
     for contest in found[:MOST_TABLES]:
-        yield f"### {text(_title(contest, several_devices))}"
+        yield f"### {text(contest.titled(several_devices))}"
         cells = ([column.text(way) for column in COLUMNS] for way in contest.ways)
         yield table(tuple(column.title for column in COLUMNS), cells)
         if contest.untimed:
             yield text(f"Not timed: {'; '.join(contest.untimed)}.")
-
-
-def _title(contest: Contest, several_devices: bool) -> str:
-    return f"{contest.title}, {contest.device}" if several_devices else contest.title

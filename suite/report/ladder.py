@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from suite.outcome import Outcome
 from suite.report.roofs import drawable
 from suite.report.speed import Speed, speed
-from suite.report.words import doubtful, marks, workload_title
+from suite.report.words import doubtful, flop_per_j, marks, workload_title
 from suite.rows import ResultRow
 
 ABOUT = (
@@ -59,7 +59,7 @@ class Rung:
     @property
     def flop_per_j(self) -> float | None:
         """Useful operations per joule; energy is known for sustained windows of 2 s and more."""
-        return self.row.flops / self.row.energy_j if self.row.energy_j else None
+        return flop_per_j(self.row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from suite.report.columns import NOTHING
 from suite.report.ladder import BASELINE, Ladder, Rung
-from suite.report.words import percent, rate_unit, relative_error, si
+from suite.report.words import per_joule, percent, rate_unit, relative_error, si
 
 
 class Column(NamedTuple):
@@ -77,4 +77,4 @@ def _rate(rung: Rung) -> str:
 
 
 def _per_joule(rung: Rung) -> str:
-    return NOTHING if rung.flop_per_j is None else si(rung.flop_per_j, rate_unit(rung.row.format).replace("/s", "/J"))
+    return NOTHING if rung.flop_per_j is None else per_joule(rung.row)

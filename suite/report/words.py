@@ -56,8 +56,13 @@ def energy(row: ResultRow) -> str:
 
 
 def per_joule(row: ResultRow) -> str:
+    """``flop_per_j`` with its unit."""
+    return si(flop_per_j(row), rate_unit(row.format).replace("/s", "/J"))
+
+
+def flop_per_j(row: ResultRow) -> float | None:
     """Useful operations per joule; energy is known of sustained windows of 2 s and more."""
-    return si(row.flops / row.energy_j, rate_unit(row.format).replace("/s", "/J")) if row.energy_j and row.flops else UNKNOWN
+    return row.flops / row.energy_j if row.energy_j and row.flops else None
 
 
 def relative_error(value: float | None) -> str:

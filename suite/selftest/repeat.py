@@ -172,8 +172,8 @@ def _remedy(contended: int) -> str:
 def _left_out(every: Sequence[Pair]) -> str:
     contended = _contended(every)
     words = left_out(contended, len(every) - len(_quiet(every)) - contended)
-    assumed = any(pair.first.assumed_alone or pair.second.assumed_alone for pair in every)
-    alone = "; that nobody else was there is assumed, as the driver names no processes" if assumed else ""
+    why = next((pair.first.assumed_alone for pair in every if pair.first.assumed_alone), "")
+    alone = f"; that nobody else was there is assumed: {why}" if why else ""
     return f"; left out: {words}{alone}" if words else alone
 
 

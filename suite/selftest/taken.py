@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from suite.measure.others import unknown
 from suite.measurement import Measurement
 from suite.outcome import Bound
 from suite.report.words import half_width_cycles, relative_half_width
@@ -14,12 +15,13 @@ from suite.rows import Calibration, ResultRow, base_name
 class Taken(NamedTuple):
     """One case that was carried out: its row and the raw measurement.
 
-    ``assumed_alone``: the device's driver names nobody's processes here, of any case, as in most containers.
+    ``assumed_alone`` says why nobody can tell of any case of its device whether others were there, which is then assumed not
+    to be so; empty where it is told of some.
     """
 
     row: ResultRow
     measurement: Measurement
-    assumed_alone: bool = False
+    assumed_alone: str = ""
 
     @property
     def name(self) -> str:
@@ -42,7 +44,7 @@ class Taken(NamedTuple):
     @property
     def is_quiet(self) -> bool:
         """Whether nobody else used the device meanwhile, as is known or, where nothing would ever tell, assumed."""
-        return self.row.contended is False or (self.row.contended is None and self.assumed_alone)
+        return self.row.contended is False or (self.row.contended is None and bool(self.assumed_alone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Passes:
 
 
 def told_by_nobody(passes: Passes) -> Passes:
-    """The passes of a device whose driver lists processes, or does not: where it told of no case, each was assumed alone."""
+    """The passes of a device whose driver lists processes, or does not: where it told of no case, each is assumed alone."""
     if any(each.row.contended is not None for each in passes.timed):
         return passes
     return replace(
@@ -78,7 +80,8 @@ def told_by_nobody(passes: Passes) -> Passes:
 
 
 def _assumed_alone(taken: Iterable[Taken]) -> tuple[Taken, ...]:
-    return tuple(each._replace(assumed_alone=True) for each in taken)
+    """Each with the reason why that is not known."""
+    return tuple(each._replace(assumed_alone=unknown(each.row.load, each.measurement, is_cpu=False).why) for each in taken)
 
 
 def is_timed(taken: Taken) -> bool:

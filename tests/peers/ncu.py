@@ -81,18 +81,23 @@ def command(ncu: str, cache: str, log: Path, cases: Path, target: str) -> list[s
 
 def parse(text: str) -> list[Launch]:
     """Read the table in the order of launches, whether metrics are columns (``--page raw``) or lines of their own."""
-    lines = text.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith('"ID",')), None)
-    if start is None:
-        said = " ".join(line for line in lines if line.startswith(("==ERROR==", "==WARNING=="))) or "no table in its output"
-        raise PeerFailed(f"ncu: {said}")
-    rows = list(csv.DictReader(line for line in lines[start:] if line.startswith('"')))
+    rows = table(text)
     wide = rows if rows and CYCLES in rows[0] else _widened(rows)
     units = {name: wide[0].get(name, "") for name in (CYCLES, DURATION)} if wide else {}
     launches = [_launch(row, units) for row in wide if row["ID"]]
     if not launches:
         raise PeerFailed("ncu profiled no launch")
     return launches
+
+
+def table(text: str) -> list[dict[str, str]]:
+    """Its lines by the names of columns, units first where metrics are columns.  ``PeerFailed`` where there is none."""
+    lines = text.splitlines()
+    start = next((i for i, line in enumerate(lines) if line.startswith('"ID",')), None)
+    if start is None:
+        said = " ".join(line for line in lines if line.startswith(("==ERROR==", "==WARNING=="))) or "no table in its output"
+        raise PeerFailed(f"ncu: {said}")
+    return list(csv.DictReader(line for line in lines[start:] if line.startswith('"')))
 
 
 def readings(launches: Sequence[Launch], cases: int, calls: int) -> list[Reading]:

@@ -6,7 +6,6 @@ A row is one of our products: compiled for the device's architecture without it,
 the same binary where registers, warps and shared memory of the launch are those that were compiled.
 """
 
-import csv
 import json
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from suite.case import Case
+from tests.peers import ncu
 from tests.peers.bench import COLD
 from tests.peers.child import PeerFailed
 from tests.peers.child import run as run_child
@@ -112,10 +112,10 @@ def asked(session: Session, gemm: Gemm) -> Case:
     return replace(session.bench.gemm(gemm.scaled(session.tiny), COLD).case, implementation="triton")
 
 
-def command(ncu: str, log: Path, cases: Path, target: str) -> list[str]:
+def command(program: str, log: Path, cases: Path, target: str) -> list[str]:
     """One pass reads all of them: they are facts of a launch, not counters."""
     return [
-        *(ncu, "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "mangled"),
+        *(program, "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "mangled"),
         *("--metrics", ",".join(METRICS.values()), "--clock-control", "none"),
         *("--target-processes", "application-only", "--profile-from-start", "off", "--log-file", str(log)),
         *(sys.executable, "-m", "tests.peers.ncu_target", "--backend", target, "--cases", str(cases), "--calls", "1"),
@@ -124,12 +124,7 @@ def command(ncu: str, log: Path, cases: Path, target: str) -> list[str]:
 
 def parse(text: str) -> list[Binary]:
     """Read ncu's table: names, a line of units, then a line a launch.  Raises ``PeerFailed`` for anything else."""
-    lines = text.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith('"ID",')), None)
-    if start is None:
-        said = " ".join(line for line in lines if line.startswith(("==ERROR==", "==WARNING=="))) or "no table in its output"
-        raise PeerFailed(f"ncu: {said}")
-    units, *launches = csv.DictReader(line for line in lines[start:] if line.startswith('"'))
+    units, *launches = ncu.table(text)
     try:
         return [_binary(launch, units) for launch in launches]
     except (KeyError, ValueError) as error:

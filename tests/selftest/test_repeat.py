@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from suite.measure.others import LISTED_ELSEWHERE
 from suite.selftest import repeat
 from suite.selftest.record import Finding, Repeatability, Status
 from suite.selftest.taken import Passes, Taken, told_by_nobody
@@ -154,7 +155,7 @@ def test_a_driver_that_never_names_processes_leaves_the_repeatability_and_the_as
     assert known(nowhere) == known(passes())
     finding = of(nowhere)
     assert finding.status is Status.OK
-    assert finding.says.endswith("; that nobody else was there is assumed, as the driver names no processes")
+    assert finding.says.endswith(f"; that nobody else was there is assumed: {LISTED_ELSEWHERE}")
     assert finding.figures["unknown_left_out"] == 0
 
 
