@@ -17,7 +17,7 @@ from suite.report.method import METHOD, OUTCOMES
 from suite.report.roofs import NO_ROOF, Roof
 from suite.report.system import Group, together
 from suite.report.targets_markdown import targets_blocks
-from suite.report.words import case_detail, marks, moment, percent, rate_unit, si
+from suite.report.words import case_detail, counted, marks, moment, percent, rate_unit, si
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
 _SPACE = re.compile(r"\s+")
@@ -76,6 +76,9 @@ def _device(device: DeviceReport) -> Iterator[str]:
     yield from lever_blocks(device.rows, device.label, _table, _text)
     yield from collective_blocks(device.rows, device.label, _table, _text)
     yield f"### Results of {_text(device.label)}"
+    if device.unreadable:
+        cases = counted(device.unreadable, "case")
+        yield _text(f"The samples of {cases} cannot be read; `roofbench store check` says what is wrong.")
     shown = told(COLUMNS, device.rows)
     rows = [[column.text(row) for column in shown] for row in device.rows]
     yield _table([column.title for column in shown], rows) if rows else "No case has finished yet."
