@@ -12,15 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from backends.jax import check
 from backends.jax.data import DISTRIBUTIONS, Operand
 from backends.jax.kernel import Formula, Plan, XlaKernel
 from backends.jax.target import Target
+from backends.jax.widening import times, wide
 from backends.matrix import matrix_shape
 from suite.case import Case
 from suite.errors import nearest
+from suite.jobs.calibration import elements_of
 
-ELEMENT_BYTES = 4
+EMPTY = "empty"
 TRIAD_SCALAR = 3.0
 
 
@@ -28,13 +29,13 @@ class RowSums(Formula):
     """One sum a row (rows x 1)."""
 
     def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> NDArray[np.float64]:
-        part = np.asarray(operands[0].data[row : row + rows]).astype(np.float64)
+        part = wide(np.asarray(operands[0].data[row : row + rows]))
         sums: NDArray[np.float64] = part.sum(axis=1, keepdims=True)
         return sums[:, column : column + columns]
 
     def project(self, operands: Sequence[Operand], vector: NDArray[np.float64]) -> NDArray[np.float64]:
         stored = np.asarray(operands[0].data)
-        sums = check.project(stored, np.ones(stored.shape[1]))
+        sums = times(stored, np.ones(stored.shape[1]))
         return sums * float(vector[0])
 
 
@@ -46,24 +47,24 @@ class Weighted(Formula):
 
     def tile(self, operands: Sequence[Operand], row: int, column: int, rows: int, columns: int) -> NDArray[np.float64]:
         window = (slice(row, row + rows), slice(column, column + columns))
-        return self._sum([np.asarray(each.data[window]).astype(np.float64) for each in operands])
+        return self._sum([wide(np.asarray(each.data[window])) for each in operands])
 
     def project(self, operands: Sequence[Operand], vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._sum([check.project(np.asarray(each.data), vector) for each in operands])
+        return self._sum([times(np.asarray(each.data), vector) for each in operands])
 
     def _sum(self, parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         return sum((weight * part for weight, part in zip(self._weights, parts, strict=True)), np.zeros_like(parts[0]))
 
 
 class Operation(NamedTuple):
-    """How many arrays share the working set, what comes out of ``operands`` of them, and how."""
+    """What comes out of ``operands`` arrays, and how; ``reduced``: one element of each row."""
 
-    arrays: int
     operands: int
     formula: Formula
     compute: Callable[..., jax.Array]
     scalars: tuple[float, ...]
     call: str
+    reduced: bool = False
 
 
 def _sums(x: jax.Array) -> jax.Array:
@@ -71,11 +72,11 @@ def _sums(x: jax.Array) -> jax.Array:
 
 
 OPERATIONS = {
-    "read": Operation(1, 1, RowSums(), _sums, (), "jnp.sum by rows"),
-    "copy": Operation(2, 1, Weighted(1.0), lambda x, s: x * s, (1.0,), "x * s, s = 1"),
-    "triad": Operation(3, 2, Weighted(1.0, TRIAD_SCALAR), lambda b, c, s: b + s * c, (TRIAD_SCALAR,), "b + s * c, s = 3"),
+    "read": Operation(1, RowSums(), _sums, (), "jnp.sum by rows", reduced=True),
+    "copy": Operation(1, Weighted(1.0), lambda x, s: x * s, (1.0,), "x * s, s = 1"),
+    "triad": Operation(2, Weighted(1.0, TRIAD_SCALAR), lambda b, c, s: b + s * c, (TRIAD_SCALAR,), "b + s * c, s = 3"),
     # The least that a program can do: the copy of one element.
-    "empty": Operation(2, 1, Weighted(1.0), lambda x, s: x * s, (1.0,), "x * s of one element, s = 1"),
+    EMPTY: Operation(1, Weighted(1.0), lambda x, s: x * s, (1.0,), "x * s of one element, s = 1"),
 }
 
 
@@ -103,10 +104,10 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> XlaKernel:
 def plan_of(op: str, size_bytes: int) -> Plan:
     """Shapes and computation of an operation over a working set."""
     operation = OPERATIONS[op]
-    shape = matrix_shape(max(1, size_bytes // (ELEMENT_BYTES * operation.arrays)))
+    shape = matrix_shape(1 if op == EMPTY else max(1, elements_of(op, size_bytes)))
     return Plan(
         operands=((shape, jnp.float32),) * operation.operands,
-        output=((shape[0], 1) if operation.operands == operation.arrays else shape, jnp.float32),
+        output=((shape[0], 1) if operation.reduced else shape, jnp.float32),
         compute=operation.compute,
         formula=operation.formula,
         scalars=operation.scalars,

@@ -1,9 +1,8 @@
 """What a check sees of an output, in NumPy on the host: what judges a device's product is none of its own.
 
-Outputs are matrices (rows x columns).  Everything goes row block by row block, so that the float64 copies stay small.
+Outputs are matrices (rows x columns).
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -11,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from backends.jax.widening import row_blocks, times, wide
 from suite.backend import Observed, Probe
-
-BLOCK_ELEMENTS = 1 << 23  # 64 MiB in float64
 
 
 class Poison(NamedTuple):
@@ -43,19 +41,10 @@ def poisoned(shape: tuple[int, ...], dtype: Any) -> jax.Array:
 def observe(output: jax.Array, probe: Probe) -> Observed:
     """Reduce one output to what a check needs; waits for the device."""
     stored = np.asarray(output)
-    projection = project(stored, sign_vector(stored.shape[1], probe.seed))
-    tiles = tuple(
-        stored[row : row + rows, column : column + columns].astype(np.float64) for row, column, rows, columns in probe.tiles
-    )
+    projection = times(stored, sign_vector(stored.shape[1], probe.seed))
+    tiles = tuple(wide(stored[row : row + rows, column : column + columns]) for row, column, rows, columns in probe.tiles)
     unwritten, nonfinite = _faults(stored, projection)
     return Observed(tiles, unwritten, nonfinite, projection)
-
-
-def project(matrix: NDArray[Any], vector: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A matrix (rows x columns) of any type times a float64 vector (columns)."""
-    with np.errstate(invalid="ignore"):  # a NaN in a row is what the check is for
-        parts = [block.astype(np.float64) @ vector for block in _row_blocks(matrix)]
-    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def sign_vector(length: int, seed: int) -> NDArray[np.float64]:
@@ -72,15 +61,10 @@ def _faults(stored: NDArray[Any], projection: NDArray[np.float64]) -> tuple[int,
     floating = stored.dtype.name != "int32"
     suspects = stored[~np.isfinite(projection)] if floating else stored
     unwritten = nonfinite = 0
-    for block in _row_blocks(suspects):
+    for rows in row_blocks(suspects):
+        block = suspects[rows]
         untouched = block.view(pattern.view) == pattern.bits
         unwritten += int(untouched.sum())
         if floating:
-            nonfinite += int((~np.isfinite(block.astype(np.float64)) & ~untouched).sum())
+            nonfinite += int((~np.isfinite(wide(block)) & ~untouched).sum())
     return unwritten, nonfinite
-
-
-def _row_blocks(matrix: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    rows = max(1, BLOCK_ELEMENTS // max(1, matrix.shape[1]))
-    for first in range(0, matrix.shape[0], rows):
-        yield matrix[first : first + rows]

@@ -17,11 +17,11 @@ from jax import lax
 from numpy.typing import NDArray
 
 from backends.distributions import largest_product, past_the_largest
-from backends.jax import check
 from backends.jax.data import DISTRIBUTIONS, Operand
 from backends.jax.hlo import parse, product_types
 from backends.jax.kernel import Plan, XlaKernel
 from backends.jax.target import FORMATS, Target
+from backends.jax.widening import times, wide
 from suite.case import Case, Workload
 from suite.errors import nearest
 from suite.jobs.emulation import EXECUTED_PIPE
@@ -70,16 +70,16 @@ class Product:
         a, b = operands
         part_a = a.data[row : row + rows] if self._layout[0] == "n" else a.data[:, row : row + rows].T
         part_b = b.data[:, column : column + columns] if self._layout[1] == "n" else b.data[column : column + columns].T
-        product: NDArray[np.float64] = np.asarray(part_a).astype(np.float64) @ np.asarray(part_b).astype(np.float64)
+        product: NDArray[np.float64] = wide(np.asarray(part_a)) @ wide(np.asarray(part_b))
         return product * _scale(a) * _scale(b)
 
     def project(self, operands: Sequence[Operand], vector: NDArray[np.float64]) -> NDArray[np.float64]:
         a, b = (np.asarray(each.data) for each in operands)
-        b_vector = check.project(b if self._layout[1] == "n" else b.T, vector)
-        return check.project(a if self._layout[0] == "n" else a.T, b_vector) * _scale(operands[0]) * _scale(operands[1])
+        b_vector = times(b if self._layout[1] == "n" else b.T, vector)
+        return times(a if self._layout[0] == "n" else a.T, b_vector) * _scale(operands[0]) * _scale(operands[1])
 
     def expected_size(self, operands: Sequence[Operand], rows: int, columns: int) -> float:
-        a, b = (np.square(np.asarray(each.data).astype(np.float64)) for each in operands)
+        a, b = (np.square(wide(np.asarray(each.data))) for each in operands)
         of_a, of_b = a.mean(0 if self._layout[0] == "n" else 1), b.mean(1 if self._layout[1] == "n" else 0)
         return math.sqrt(float(of_a @ of_b)) * _scale(operands[0]) * _scale(operands[1])
 

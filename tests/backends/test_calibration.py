@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from backends.matrix import MOST_ROWS, matrix_shape
 from backends.torch import jobs
+from suite.jobs.calibration import elements_of
 from tests.backends.cases import CALL, any_cpu, calibration_case, fresh_verdict, run_all, verdict
 
 
@@ -31,7 +32,7 @@ def test_results_pass_and_working_sets_are_of_the_stated_size(op: str, size_byte
     assert fresh_verdict(kernel, case, seed=4).passed
     arrays = {"read": 1, "copy": 2, "triad": 3}[op]
     touched = kernel.set_bytes - (kernel.input_sets[0].output.nbytes if op == "read" else 0)
-    assert touched == max(1, size_bytes // 4 // arrays) * 4 * arrays
+    assert touched == max(1, elements_of(op, size_bytes)) * 4 * arrays
 
 
 @pytest.mark.parametrize("op", ["read", "copy", "triad"])
