@@ -37,6 +37,7 @@ BURST_FLOOR_S = 100e-6  # shorter kernels do not hold a burst window's clock lon
 MEMORY_SHARE = 0.92  # of a device's memory: context, allocator and library workspaces take the rest
 FLUSH_BYTES_S = 8e9  # what flushing a CPU's cache is assumed to run at, for predicting time only
 SETUP_S = 0.6  # compiling, filling and checking a small case, for predicting time only
+SETTLING_WINDOWS = 4  # two that agree at the least; an H200 took three to six, its power limit being why
 
 
 class Machine(NamedTuple):
@@ -329,7 +330,7 @@ def _predicted_s(asked: _Asked, regime: Regime, machine: Machine, measure: Measu
         return predict_cpu.case_s(launch_s, asked.work.compulsory_bytes, measure, sampling)
     samples = measure.min_batches if rounds == 1 else LEAST_SAMPLES
     sampling_s = max(measure.min_time_s, energy_window_s(measure), samples * max(measure.sample_s, launch_s + flush_s))
-    settling_s = (2 + (rounds - 1) * BRIEF_SHARE) * measure.steady_window_s
+    settling_s = (SETTLING_WINDOWS + (rounds - 1) * BRIEF_SHARE) * measure.steady_window_s
     return SETUP_S + settling_s + rounds * sampling_s
 
 
