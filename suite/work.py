@@ -42,7 +42,8 @@ class Footprint:
     ``input_bytes`` and ``output_bytes`` are per input set; ``scratch_bytes`` is needed once, for data and reference;
     ``emulation_bytes`` once more on a device that has no unit for the format.  ``rearranged_bytes`` are per input set what a
     library wants in another order than the check reads: launches touch one of the two.  ``returned_bytes`` are pairs of an
-    implementation and what it returns per input set in place of writing the output, which is there for the check all the same.
+    implementation and what it returns per input set in place of writing the output, which is there for the check all the same,
+    or the room that it takes for sums.
     """
 
     input_bytes: int

@@ -100,6 +100,8 @@ def _parts(case: Case, device: Any, inputs: Inputs) -> list[Timed]:
 
     def prepare() -> None:
         for build in case.builds:
+            if build.kind != GRADIENTS:
+                continue
             runs, _ = backward_runs(build, device, inputs)
             for place, (part, label) in enumerate(zip(PARTS, ("", *(each.label for each in build.config)), strict=True)):
                 name = f"part: {part} {label}".strip()

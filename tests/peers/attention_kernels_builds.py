@@ -9,7 +9,7 @@ from backends.triton.attention.problem import Problem
 from suite.worker.serve import caught, describe
 from tests.peers.attention_kernels_inputs import Tensors, dtype_of, shapes_of
 
-HOPPER, PORTABLE, GRADIENTS = "Gluon", "Triton", "Gradients"
+HOPPER, HOPPER_GRADIENTS, PORTABLE, GRADIENTS = "Gluon", "Gluon gradients", "Triton", "Gradients"
 
 
 class Build(NamedTuple):
@@ -32,6 +32,7 @@ class Build(NamedTuple):
 def calls_of(build: Build, tensors: Tensors, o: Any, lse: Any, scales: Sequence[Any], device: Any) -> list[Any]:
     """The launches of a build, in order, for one copy."""
     from backends.triton.attention.call import Gradients, Operands, backward_calls, forward_call, hopper_call
+    from backends.triton.attention.hopper_backward_call import hopper_backward_calls, room_for
 
     problem = build.problem
     v = tensors["v"].transpose(2, 3).contiguous() if problem.v_transposed else tensors["v"]
@@ -41,6 +42,8 @@ def calls_of(build: Build, tensors: Tensors, o: Any, lse: Any, scales: Sequence[
     if build.kind == PORTABLE:
         return [forward_call(problem, build.config, device, operands)]
     given = Gradients(tensors["do"], *(tensors[name] for name in ("dq", "dk", "dv", "delta")))
+    if build.kind == HOPPER_GRADIENTS:
+        return list(hopper_backward_calls(problem, build.config, operands, given, room_for(problem, lse.device)))
     of_keys, of_queries = build.config
     return list(backward_calls(problem, of_keys, of_queries, device, operands, given))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from backends.triton.attention.problem import FULL, Problem, causal
-from tests.peers.attention_kernels_builds import GRADIENTS, HOPPER, PORTABLE, Build
+from tests.peers.attention_kernels_builds import GRADIENTS, HOPPER, HOPPER_GRADIENTS, PORTABLE, Build
 from tests.peers.attention_kernels_inputs import Inputs
 from tests.peers.attention_kernels_peers import theirs
 from tests.peers.rotation import Way
@@ -31,7 +31,7 @@ def problem_of(q_len: int, is_causal: bool, dim: int = DIM, format_name: str = "
 
 def cases() -> Iterator[Case]:
     """What a limit is given for first."""
-    from backends.triton.attention.config import BackwardConfig, Config, HopperConfig
+    from backends.triton.attention.config import BackwardConfig, Config, HopperBackwardConfig, HopperConfig
 
     hopper = [
         HopperConfig(),
@@ -63,7 +63,10 @@ def cases() -> Iterator[Case]:
         for is_causal in (False, True):
             problem = problem_of(q_len, is_causal)
             pairs = zip(of_keys, of_queries, strict=True)
-            builds = [Build(GRADIENTS, problem, pair) for pair in pairs]
+            builds = [
+                Build(HOPPER_GRADIENTS, problem, HopperBackwardConfig()),
+                *(Build(GRADIENTS, problem, pair) for pair in pairs),
+            ]
             yield Case(f"backward {_title(q_len, is_causal)}", problem, builds, theirs(problem, True), backward=True)
     for is_causal in (False, True):
         wide = problem_of(4096, is_causal, 256)

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tests.peers.attention_kernels_builds import GRADIENTS, PORTABLE, Build, calls_of
+from tests.peers.attention_kernels_builds import GRADIENTS, HOPPER_GRADIENTS, PORTABLE, Build, calls_of
 from tests.peers.attention_kernels_cases import Case
 from tests.peers.attention_kernels_inputs import Inputs, Tensors
 from tests.peers.rotation import Way
@@ -16,7 +16,10 @@ PARTS = ("preparation", "keys", "queries")
 
 def ours(case: Case, device: Any) -> Iterator[tuple[str, Callable[[Inputs], Way]]]:
     for build in case.builds:
-        if case.backward:
+        if build.kind == HOPPER_GRADIENTS:
+            name = f"{HOPPER_GRADIENTS} {build.config.label}"
+            yield name, partial(_backward_ways, name, build, device)
+        elif case.backward:
             labels = [each.label for each in build.config]
             name = f"{GRADIENTS} keys {labels[0]}; queries {labels[1]}"
             yield name, partial(_backward_ways, name, build, device)

@@ -25,6 +25,7 @@ def row_of(case: Case, timed: Timed, bases: Sequence[float | None]) -> Row:
 LIMITS = {
     f"forward {HOPPER}": (1.05, 0.97),
     f"forward {PORTABLE}": (0.90, None),
+    f"backward {HOPPER}": (0.90, None),
     f"backward {GRADIENTS}": (0.65, None),
 }
 

@@ -6,11 +6,11 @@ fastest is for a trial to say.
 
 from collections.abc import Sequence
 
-from backends.triton.attention.config import BackwardConfig, Config, HopperConfig
+from backends.triton.attention.config import BackwardConfig, Config, HopperBackwardConfig, HopperConfig
 from backends.triton.attention.problem import Problem
 from backends.triton.gemm.device import Device
 
-Choice = Config | HopperConfig | BackwardConfig
+Choice = Config | HopperConfig | BackwardConfig | HopperBackwardConfig
 
 WIDE = 128  # columns of a head: more of them leave room for smaller blocks only
 
@@ -51,6 +51,11 @@ def hopper_choices(problem: Problem) -> Sequence[HopperConfig]:
     if problem.qk_dim > WIDE:
         return [HopperConfig(block=64, own_output=False)]
     return [HopperConfig(), HopperConfig(own_output=False)]
+
+
+def hopper_backward_choices() -> Sequence[HopperBackwardConfig]:
+    """Of the kernel of gradients for Hopper."""
+    return [HopperBackwardConfig()]
 
 
 def choices_of_keys(problem: Problem, device: Device) -> Sequence[BackwardConfig]:

@@ -8,6 +8,7 @@ from backends.triton.attention.problem import Problem
 CACHED_BYTES = 24 << 20  # keys and values that stay in the last-level cache while all queries of their heads pass
 UNCACHED_COST = 1.03  # neighbours in time still share what they read
 HOPPER_ROWS = 128  # queries of a program of the kernel for Hopper, whose two groups have half each
+HOPPER_KEYS, BLOCK_OF_QUERIES = 128, 64  # of a program of the gradients for Hopper
 HOPPER_BLOCK = 128  # keys that it is written for: its masks then touch one block a tile
 
 
@@ -90,3 +91,14 @@ class BackwardConfig(NamedTuple):
     @property
     def label(self) -> str:
         return f"{self.block_m}x{self.block_n}, {self.warps} warps, {self.stages} stages"
+
+
+class HopperBackwardConfig(NamedTuple):
+    """Of the kernel of gradients for Hopper; ``stages`` blocks of queries and dO are loaded ahead."""
+
+    stages: int = 2
+    registers: int = 240
+
+    @property
+    def label(self) -> str:
+        return f"{BLOCK_OF_QUERIES}x{HOPPER_KEYS}, {self.stages} stages"

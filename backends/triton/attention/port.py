@@ -12,8 +12,16 @@ from backends.torch.attention.operands import Buffers, ScaledOperand
 from backends.torch.attention.way import Task
 from backends.torch.way import Made as MadeReady
 from backends.triton.attention.call import Gradients, Operands, backward_calls, forward_call, hopper_call
-from backends.triton.attention.choices import Choice, choices_of_forward, choices_of_keys, choices_of_queries, hopper_choices
+from backends.triton.attention.choices import (
+    Choice,
+    choices_of_forward,
+    choices_of_keys,
+    choices_of_queries,
+    hopper_backward_choices,
+    hopper_choices,
+)
 from backends.triton.attention.config import BackwardConfig, Config, HopperConfig
+from backends.triton.attention.hopper_backward_call import SPARED_WORDS, hopper_backward_calls, room_for
 from backends.triton.attention.problem import Mask, Problem
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.comparison import Comparison
@@ -31,7 +39,7 @@ from suite.jobs.attention import sizes_of
 LONGEST = 1 << 30  # positions within a head are 32-bit, and the last tile passes the edge
 MOST_PROGRAMS = 2**31 - 1
 NARROWEST, WIDEST = 16, 256  # columns of one product
-HOPPER_DIMS = (64, 128, 256)
+HOPPER_DIMS, HOPPER_BACKWARD_DIMS = (64, 128, 256), (64, 128)
 FP8_ROWS = 16  # of V transposed, in bytes: what TMA wants of the step from one row to the next
 BUDGET_S = 60.0
 GLUON = "gluon"
@@ -70,6 +78,9 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
     arguments = [_operands(problem, each) for each in task.buffers]
     forward = Maker(lambda config, operands: [_forward(problem, config, device, operands)], arguments, loaded)
     choices = hopper_choices(problem) if name == GLUON else choices_of_forward(problem, device)
+    if task.sizes.is_backward and name == GLUON:
+        portable = Maker(lambda config, operands: [forward_call(problem, config, device, operands)], arguments, loaded)
+        return _hopper_gradients(task, problem, device, portable, loaded)
     if task.sizes.is_backward:
         return _gradients(task, problem, device, (forward, choices), loaded, cuda, tuned=name == "triton_tuned")
     made = forward.first(choices)
@@ -83,16 +94,17 @@ class Maker:
     """Makes a configuration's launches for each input set; ``calls`` are launched one after the other."""
 
     def __init__(
-        self, calls: Callable[[Any, Any], Sequence[Call]], arguments: Sequence[Any], loaded: Load, best: Any = None
+        self, calls: Callable[[Any, Any], Sequence[Call]], arguments: Sequence[Any], loaded: Load, spared_words: int = 0
     ) -> None:
-        self._calls, self.arguments, self._loaded, self.best = calls, arguments, loaded, best
+        self._calls, self.arguments, self._loaded, self._spared_words = calls, arguments, loaded, spared_words
+        self.best: Any = None
 
     def make(self, config: Any, arguments: Sequence[Any]) -> Made:
         """Raises ``Refused`` for a configuration that spills: what it moves through memory is no attention's."""
         began_s = time.perf_counter()
         ready = [[self._loaded(call) for call in self._calls(config, each)] for each in arguments]
         facts = merged([dict(each.facts) for each in ready[0]])
-        refuse_spills(facts)
+        refuse_spills(facts, self._spared_words)
         compile_s = time.perf_counter() - began_s
         told = {**facts, "tiles": config.label, "compile_s": compile_s, "compiler_cache": COMPILER_CACHE}
         return Made(tuple(in_order([each.launch for each in launches]) for launches in ready), told)
@@ -171,6 +183,26 @@ def _gradients(
     return MadeReady(launches, _said(ready, device), renewals=saved.launches, emulation=emulation(facts, problem.format))
 
 
+def _hopper_gradients(task: Task, problem: Problem, device: Device, portable: Maker, loaded: Load) -> MadeReady:
+    """Sums of rows, all gradients in one kernel, and dQ rounded from its sums.
+
+    What it is given of a forward pass comes from the portable kernel.
+    """
+    saved = portable.first(choices_of_forward(problem, device))
+    arguments = [
+        (operands, _given(each), room_for(problem, operands.q.device))
+        for operands, each in zip(portable.arguments, task.buffers, strict=True)
+    ]
+    maker = Maker(
+        lambda config, each: hopper_backward_calls(problem, config, *each), arguments, loaded, spared_words=SPARED_WORDS
+    )
+    made = maker.first(hopper_backward_choices())
+    told = made.knowing({"parts": {"gradients": dict(made.facts), "forward": dict(saved.facts)}})
+    return MadeReady(
+        told.launches, _said(told, device), renewals=saved.launches, emulation=emulation(made.facts, problem.format)
+    )
+
+
 def _forward(problem: Problem, config: Config | HopperConfig, device: Device, operands: Operands) -> Call:
     if isinstance(config, HopperConfig):
         return hopper_call(problem, config, device, operands)
@@ -241,13 +273,12 @@ def _sizes_reason(problem: Problem, device: Device) -> str | None:
 def _hopper_reason(problem: Problem, device: Device, backward: bool) -> str | None:
     if device.architecture != "90":
         return f"gluon is written for sm_90, the device here is {device.name}; triton is portable"
-    if backward:
-        return "gluon has no backward pass; triton has"
     if problem.format not in ("bf16", "fp16"):
         return f"gluon takes bf16 and fp16, not {problem.format}; triton takes fp8"
-    if problem.qk_dim != problem.v_dim or problem.qk_dim not in HOPPER_DIMS:
-        taken = ", ".join(map(str, HOPPER_DIMS))
-        return (
-            f"gluon takes one head_dim of {taken} for Q, K and V, not {problem.qk_dim} and {problem.v_dim}; triton takes others"
-        )
+    dims = HOPPER_BACKWARD_DIMS if backward else HOPPER_DIMS
+    if problem.qk_dim != problem.v_dim or problem.qk_dim not in dims:
+        taken = ", ".join(map(str, dims))
+        way = "gluon backward" if backward else "gluon"
+        found = f"{problem.qk_dim} and {problem.v_dim}"
+        return f"{way} takes one head_dim of {taken} for Q, K and V, not {found}; triton takes others"
     return _sizes_reason(problem, device)

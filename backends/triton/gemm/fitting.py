@@ -17,9 +17,12 @@ def told_by(error: Exception) -> str:
     return one_line((str(error).strip() or type(error).__name__).splitlines()[-1])
 
 
-def refuse_spills(facts: Mapping[str, Any]) -> None:
-    """Raises ``Refused`` for a kernel that spills registers: what it moves through memory is not what is measured."""
-    if facts["spilled_words"]:
+def refuse_spills(facts: Mapping[str, Any], spared_words: int = 0) -> None:
+    """Raises ``Refused`` for a kernel that spills registers: what it moves through memory is not what is measured.
+
+    ``spared_words`` are those of a kernel whose spills are known to lie around its loop.
+    """
+    if facts["spilled_words"] > spared_words:
         raise Refused(f"spills {facts['spilled_words']} words of each thread's registers")
 
 

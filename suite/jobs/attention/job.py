@@ -42,6 +42,7 @@ IMPLEMENTATIONS = (
 )
 DISTRIBUTIONS = ("normal", "uniform", "integer", "zeros", "constant", "outliers")
 LSE_BYTES = 4  # the logarithm of a row's sum, which a forward pass hands to its backward pass
+BLOCK_OF_ROWS = 64  # of queries, as the gradients by ``gluon`` keep their sums
 SCRATCH_BYTES = 1024 * 2**20  # data and references go by blocks; row sums of all heads stay
 
 
@@ -152,11 +153,18 @@ class AttentionJob:
             output_bytes=output_bytes,
             scratch_bytes=SCRATCH_BYTES,
             rearranged_bytes=output_bytes + transposed,
+            returned_bytes=(("gluon", _sums_bytes(sizes)),) if sizes.is_backward else (),
         )
 
     def tolerance(self, workload: Workload, switches: Items) -> float:
         """See ``suite.jobs.attention.tolerance``."""
         return tolerance(workload)
+
+
+def _sums_bytes(sizes: Sizes) -> int:
+    """Of gradients by ``gluon``: dQ and two numbers a row in fp32, rows in whole blocks."""
+    rows = sizes.batch * sizes.num_q_heads * -(-sizes.q_len // BLOCK_OF_ROWS) * BLOCK_OF_ROWS
+    return 4 * rows * (sizes.head_dim + 2)
 
 
 def _input_bytes(workload: Workload, sizes: Sizes, fmt: AttentionFormat) -> int:

@@ -2,22 +2,24 @@
 
     python -m tests.backends.triton.attention.compiled SPEC...     # a spec is DEVICE/KERNEL/MASK/FORMAT/HEAD[/GROUP]
 
-``KERNEL`` is forward, preparation, keys, queries or hopper; ``HEAD`` is 64, 128, 256 or 192 (of which V has 128); ``GROUP``
-query heads share one of keys, two where none is given.  Prints one JSON object a line as it goes: a compiler that gives up may
-take its process with it.
+``KERNEL`` is forward, preparation, keys, queries, hopper or hopper_gradients; ``HEAD`` is 64, 128, 256 or 192 (of which V has
+128); ``GROUP`` query heads share one of keys, two where none is given.  Prints one JSON object a line as it goes: a compiler
+that gives up may take its process with it.
 """
 
 import json
 import sys
 from typing import Any, NamedTuple
 
+import torch
 from triton.errors import TritonError
 
 from backends.targets.absent import compiled
 from backends.targets.attention import backward, operands
 from backends.targets.binary import text_of
-from backends.triton.attention.call import forward_call, hopper_call
-from backends.triton.attention.config import BackwardConfig, Config, HopperConfig
+from backends.triton.attention.call import Gradients, forward_call, hopper_call
+from backends.triton.attention.config import BackwardConfig, Config, HopperBackwardConfig, HopperConfig
+from backends.triton.attention.hopper_backward_call import hopper_backward_calls, room_for
 from backends.triton.attention.problem import FULL, Mask, Problem, causal
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.device import Device
@@ -66,6 +68,10 @@ def call_of(spec: Spec) -> Call:
         own_output = problem.qk_dim <= 128
         config = HopperConfig(block=128 if own_output else 64, own_output=own_output)
         return hopper_call(problem, config, device, operands(problem))
+    if kernel == "hopper_gradients":
+        held = operands(problem)
+        given = Gradients(held.o, held.q, held.k, held.v, held.lse)
+        return hopper_backward_calls(problem, HopperBackwardConfig(), held, given, room_for(problem, torch.device("meta")))[1]
     if kernel == "forward":
         narrow = FORWARD if problem.qk_dim <= 128 else WIDE
         return forward_call(problem, narrow[vendor], device, operands(problem))

@@ -68,7 +68,7 @@ def test_heads_of_mla_are_the_portable_kernels() -> None:
         ("triton", {"heads": "4x512"}, "not 512"),
         ("triton", {"heads": "4x64/96"}, "v_head_dim that is a power of two from 16 to 256, not 96"),
         ("triton", {"format_name": "fp8_e4m3", "length": 200}, "pad to 208"),
-        ("gluon", {"direction": "backward"}, "gluon has no backward pass; triton has"),
+        ("gluon", {"direction": "backward", "heads": "4x256"}, "gluon backward takes one head_dim of 64, 128 for"),
         ("gluon", {"format_name": "fp8_e4m3", "length": 4096}, "triton takes fp8"),
         ("gluon", {"heads": "4x32"}, "one head_dim of 64, 128, 256"),
     ],
