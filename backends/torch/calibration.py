@@ -1,8 +1,8 @@
 """The base figures of a device: read, copy and triad over one working set, and a launch with nothing to do.
 
-``bytes`` is the working set of all operands together: one float32 array for read, two for copy, three for triad, of as many
-elements as ``suite.jobs.calibration`` says.  Arrays are matrices of rows x columns.  Read sums each row (every byte once),
-copy writes y = x, triad writes a = b + 3 c.
+``bytes`` is the working set of all operands together: one float32 array for read, two for copy, three for triad, each
+rounded down to whole elements.  Arrays are matrices of rows x columns.  Read sums each row (every byte once), copy writes
+y = x, triad writes a = b + 3 c.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,9 +19,8 @@ from backends.torch.precision import Precision
 from backends.torch.target import Target
 from suite.case import Case
 from suite.errors import nearest
-from suite.jobs.calibration import elements_of
 
-EMPTY = "empty"
+ELEMENT_BYTES = 4
 TRIAD_SCALAR = 3.0
 
 
@@ -66,8 +65,9 @@ class Nothing(Formula):
 
 
 class Operation(NamedTuple):
-    """One base figure: what comes out, and how buffers and launch are made."""
+    """One base figure: how many arrays share the working set, what comes out, and how buffers and launch are made."""
 
+    arrays: int
     formula: Formula
     build: Callable[[tuple[int, int], Target], InputSet]
     call: Callable[[Target], str]
@@ -88,9 +88,8 @@ def reason(case: Case, target: Target) -> str | None:
 
 def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
     """Allocate and fill ``sets`` working sets."""
-    op = str(case.workload.param("op"))
-    operation = OPERATIONS[op]
-    shape = matrix_shape(1 if op == EMPTY else max(1, elements_of(op, int(case.workload.param("bytes")))))
+    operation = OPERATIONS[str(case.workload.param("op"))]
+    shape = _shape(int(case.workload.param("bytes")), operation.arrays)
     kernel = TorchKernel(
         [operation.build(shape, target) for _ in range(sets)],
         operation.formula,
@@ -102,6 +101,10 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> TorchKernel:
     kernel.refill(seed)
     kernel.poison()
     return kernel
+
+
+def _shape(working_set_bytes: int, arrays: int) -> tuple[int, int]:
+    return matrix_shape(max(1, working_set_bytes // (ELEMENT_BYTES * max(1, arrays))))
 
 
 def _array(shape: tuple[int, int], target: Target) -> Operand:
@@ -151,10 +154,15 @@ def _has_triton(target: Target) -> bool:
 
 
 OPERATIONS = {
-    "read": Operation(RowSums(), _read_set, lambda target: "Triton row sums" if _has_triton(target) else "torch.sum by rows"),
-    "copy": Operation(Weighted(1.0), _copy_set, lambda target: "torch.mul by one" if target.kind == "cuda" else "Tensor.copy_"),
-    "triad": Operation(Weighted(1.0, TRIAD_SCALAR), _triad_set, lambda target: "torch.add with alpha"),
-    EMPTY: Operation(
+    "read": Operation(
+        1, RowSums(), _read_set, lambda target: "Triton row sums" if _has_triton(target) else "torch.sum by rows"
+    ),
+    "copy": Operation(
+        2, Weighted(1.0), _copy_set, lambda target: "torch.mul by one" if target.kind == "cuda" else "Tensor.copy_"
+    ),
+    "triad": Operation(3, Weighted(1.0, TRIAD_SCALAR), _triad_set, lambda target: "torch.add with alpha"),
+    "empty": Operation(
+        0,
         Nothing(),
         _empty_set,
         lambda target: "torch.cuda._sleep(0)" if target.kind == "cuda" else "Tensor.zero_ of an empty tensor",

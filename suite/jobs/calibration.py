@@ -20,10 +20,6 @@ LARGEST_MEMORY_SHARE = 0.25
 OPERANDS = {"read": 1, "copy": 2, "triad": 3}
 ELEMENT_BYTES = 4
 
-# A third of 4 GiB is an odd number of elements, which compilers neither vectorise nor divide into rows.
-MOST_DIVISIBLE_BY = 1 << 16
-GIVEN_UP_SHARE = 1024  # at most one part in so many of an operand
-
 
 @dataclass
 class CalibrationSettings(JobSettings):
@@ -84,12 +80,6 @@ def working_set_bytes(memory_bytes: int, llc_bytes: int | None, is_cpu: bool) ->
     return (min(wanted, largest) if largest else wanted) // 4096 * 4096
 
 
-def elements_of(op: str, size_bytes: int) -> int:
-    """Elements of one operand of a memory operation over ``size_bytes``: as many as fit, and divide by a power of two."""
-    fit = size_bytes // (OPERANDS[op] * ELEMENT_BYTES)
-    unit = min(MOST_DIVISIBLE_BY, 1 << max(0, (fit // GIVEN_UP_SHARE).bit_length() - 1))
-    return fit // unit * unit
-
-
 def _elements(workload: Workload) -> int:
-    return elements_of(str(workload.param("op")), int(workload.param("bytes")))
+    """Elements of one operand."""
+    return int(workload.param("bytes")) // (OPERANDS[workload.param("op")] * ELEMENT_BYTES)

@@ -5,9 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.matrix import MOST_ROWS, matrix_shape
+from backends.matrix import MOST_ROWS, matrix_shape, whole_rows
 from backends.torch import jobs
-from suite.jobs.calibration import elements_of
 from tests.backends.cases import CALL, any_cpu, calibration_case, fresh_verdict, run_all, verdict
 
 
@@ -16,6 +15,18 @@ def test_a_matrix_holds_exactly_the_elements(elements: int) -> None:
     rows, columns = matrix_shape(elements)
     assert rows * columns == elements
     assert rows <= MOST_ROWS
+
+
+@given(st.integers(1, 1 << 34))
+def test_whole_rows_are_at_most_one_part_in_4096_more(elements: int) -> None:
+    rounded = whole_rows(elements)
+    assert elements <= rounded <= elements + elements // 4096
+    assert matrix_shape(rounded)[0] * matrix_shape(rounded)[1] == rounded
+
+
+def test_a_third_of_4_gib_is_no_odd_number_of_elements_once_it_is_rounded() -> None:
+    assert matrix_shape(2**32 // 12) == (1, 357_913_941)
+    assert matrix_shape(whole_rows(2**32 // 12)) == (16384, 21846)
 
 
 def test_the_usual_sizes_use_many_long_rows() -> None:
@@ -32,7 +43,7 @@ def test_results_pass_and_working_sets_are_of_the_stated_size(op: str, size_byte
     assert fresh_verdict(kernel, case, seed=4).passed
     arrays = {"read": 1, "copy": 2, "triad": 3}[op]
     touched = kernel.set_bytes - (kernel.input_sets[0].output.nbytes if op == "read" else 0)
-    assert touched == max(1, elements_of(op, size_bytes)) * 4 * arrays
+    assert touched == max(1, size_bytes // 4 // arrays) * 4 * arrays
 
 
 @pytest.mark.parametrize("op", ["read", "copy", "triad"])
