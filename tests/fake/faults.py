@@ -32,7 +32,7 @@ class Fault(NamedTuple):
 
 
 NO_FAULT = Fault("", "", "")
-PASSIVE = ("wrong", "wrong_after", "nan", "unwritten", "stale", "unsupported", "oom_in_company")
+PASSIVE = ("wrong", "wrong_after", "nan", "unwritten", "stale", "unsupported", "oom_in_company", "slower")
 
 
 def fault_of(case: Case, faults: Mapping[str, str]) -> Fault:

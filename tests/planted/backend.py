@@ -1,11 +1,13 @@
 """A real backend that fails where it is told to, for runs on real devices.
 
 The option ``plant`` maps a shape, with or without a format, to a fault of ``tests/fake/faults.py`` or of this file:
-``{"1024x1024x1024 bf16": "lost_context@measure", "512x512x512": "segfault"}``.  All other options go to the real backend.  The
+``{"1024x1024x1024 bf16": "lost_context@measure", "512x512x512": "segfault"}``; ``slower:66167`` makes every launch so many
+cycles longer (on a CPU nanoseconds).  All other options go to the real backend.  The
 contract gives one kind of evidence to a whole backend, so everything measured through this one is ``simulated``, the sound
 cases too: a run with planted faults is never compared with or published as the rest.
 """
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -49,6 +51,26 @@ def host_memory(_: str) -> None:
     torch.empty(2**50, dtype=torch.uint8)
 
 
+def slower(launch: Callable[[], Any], amount: int) -> Callable[[], Any]:
+    """A launch and then ``amount`` cycles of a GPU in which it does nothing, or so many nanoseconds of a CPU."""
+    import torch
+
+    def idle() -> None:
+        if torch.cuda.is_available():
+            torch.cuda._sleep(amount)
+            return
+        end_ns = time.perf_counter_ns() + amount
+        while time.perf_counter_ns() < end_ns:
+            pass
+
+    def both() -> Any:
+        result = launch()
+        idle()
+        return result
+
+    return both
+
+
 ACTIVE.update(lost_context=lost_context, device_hang=device_hang, device_memory=device_memory, host_memory=host_memory)
 
 
@@ -77,7 +99,10 @@ class Planted:
     def prepare(self, case: Case, sets: int, seed: int) -> "PlantedKernel":
         fault = fault_of(case, self._plant)
         strike(fault, "compile")
-        return PlantedKernel(self._real.prepare(case, sets, seed), fault)
+        kernel: Any = self._real.prepare(case, sets, seed)
+        if fault.kind == "slower":
+            kernel._launches = tuple(slower(launch, int(fault.argument)) for launch in kernel._launches)
+        return PlantedKernel(kernel, fault)
 
     def sampler(self, kernel: "PlantedKernel", case: Case, sample_s: float) -> "PlantedSampler":
         return PlantedSampler(self._real.sampler(kernel.real, case, sample_s), kernel.fault)

@@ -1,5 +1,6 @@
 """Faults planted into real backends: a crash, a hang and exhausted memory in one run cost no other case."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from suite.settings import BackendSettings, RunConfig
 from suite.store.queries import Reader
 from suite.store.writer import Store
 from suite.sweep import Sweep, sweep
+from tests.backends.cases import WARM, fresh_verdict, gemm_case
+from tests.planted.backend import PlantedCpu
 from tests.processes.bench import quick
 
 
@@ -69,3 +72,15 @@ def test_on_a_gpu(tmp_path: Path) -> None:
     found = outcomes(rows)
     assert [found[shape] for shape in plant] == ["crashed", "crashed", "timeout", "timeout", "out_of_memory"]
     assert [found[shape] for shape in sound] == ["ok"] * 5
+
+
+def test_a_kernel_that_is_to_be_slower_is_so_by_that_much_and_computes_the_same() -> None:
+    backend = PlantedCpu({"plant": {"96x64x64": "slower:3000000"}})
+    backend.select(0)
+    case = gemm_case("fp32", 96, 64, 64, regime=WARM)
+    kernel = backend.prepare(case, 1, 3)
+    assert fresh_verdict(kernel, case, seed=4).passed
+    began_s = time.perf_counter()
+    kernel.enqueue(0)
+    assert time.perf_counter() - began_s >= 3e-3
+    assert backend.prepare(gemm_case("fp32", 64, 96, 64, regime=WARM), 1, 3).fault.kind == ""
