@@ -33,7 +33,7 @@ def load_all(q, k, v, do, buffers, barriers, sizes, STAGES: gl.constexpr, LEFT: 
     """What the loading warp does: the program's keys and values, then queries and dO block by block."""
     q_smem, k_smem, v_smem, do_smem, _ds_smem = buffers
     keys_full, rows_full, rows_empty, _ds_full, _ds_empty = barriers
-    q_len, group, first, last, _scale_log2 = sizes
+    q_len, _kv_len, group, first, last, _scale_log2 = sizes
     kv_head, batch = gl.program_id(1), gl.program_id(2)
     column = gl.program_id(0) * KEYS
     begin, _whole_begin, _whole_end, end = keys_of(column, -last, -first, q_len, KEYS, ROWS, RIGHT, LEFT)
@@ -66,7 +66,7 @@ def beginning(pointer, LAYOUT: gl.constexpr):
 
 @gluon.jit
 def hidden(weights, row, column, first, last, LEFT: gl.constexpr, RIGHT: gl.constexpr):
-    """Weights (keys by queries) with those of unseen keys at zero."""
+    """Weights (keys by queries) with those of keys that the mask hides at zero."""
     layout: gl.constexpr = weights.type.layout
     j = column + gl.arange(0, ROWS, gl.SliceLayout(1, layout))[:, None]
     i = row + gl.arange(0, ROWS, gl.SliceLayout(0, layout))[None, :]
@@ -90,13 +90,13 @@ def as_held(sums):
 @gluon.jit
 def one_block(
     dk, dv, buffers, barriers, begins, sums, count, number, row, column, bounds,
-    SELF: gl.constexpr, STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr,
+    SELF: gl.constexpr, STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr, RAGGED: gl.constexpr,
     S_LAYOUT: gl.constexpr, O_LAYOUT: gl.constexpr, P_LAYOUT: gl.constexpr,
 ):  # fmt: skip
     """What 64 queries add to dK and dV of the group's keys; their dQ too where it is the group's turn."""
     q_smem, k_smem, v_smem, do_smem, ds_smem = buffers
     _keys_full, rows_full, rows_empty, ds_full, ds_empty = barriers
-    first, last, whole_begin, whole_end, scale_log2 = bounds
+    kv_len, first, last, whole_begin, whole_end, scale_log2 = bounds
     WIDTH: gl.constexpr = dk.shape[1]
     stage = count % STAGES
     phase = (count // STAGES) & 1
@@ -114,6 +114,9 @@ def one_block(
     if LEFT or RIGHT:  # noqa: SIM102 - compiled in or not; queries past the last need no mask: see prepare_blocks
         if row < whole_begin or row >= whole_end:
             weights = hidden(weights, row, column, first, last, LEFT, RIGHT)
+    if RAGGED:  # past the last key scores are zero, and what a row's sum is then divided into may be infinite
+        keys = column + gl.arange(0, ROWS, gl.SliceLayout(1, S_LAYOUT))
+        weights = gl.where((keys < kv_len)[:, None], weights, 0.0)
     rounded = weights.to(q_smem.dtype)
     slopes = warpgroup_mma_wait(0, deps=[slopes])
     dv = warpgroup_mma(gl.convert_layout(rounded, P_LAYOUT), do_tile, dv, is_async=True)
@@ -142,12 +145,12 @@ def one_block(
 @gluon.jit
 def gather(
     outputs, begins, sums, buffers, barriers, sizes, scale,
-    SELF: gl.constexpr, STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr,
+    SELF: gl.constexpr, STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr, RAGGED: gl.constexpr,
 ):  # fmt: skip
     """Everything that one group of four warps does."""
     dk_out, dv_out = outputs
     keys_full, _rows_full, _rows_empty, _ds_full, _ds_empty = barriers
-    q_len, group, first, last, scale_log2 = sizes
+    q_len, kv_len, group, first, last, scale_log2 = sizes
     WIDTH: gl.constexpr = buffers[1].shape[4]
     S_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, ROWS, 16])
     O_LAYOUT: gl.constexpr = gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, WIDTH, 16])
@@ -159,7 +162,7 @@ def gather(
     begin, whole_begin, whole_end, end = keys_of(top, -last, -first, q_len, KEYS, ROWS, RIGHT, LEFT)
     blocks = gl.cdiv(end - begin, ROWS)
     others = gl.cdiv(q_len, ROWS) - blocks  # of a head, which do not see the keys
-    bounds = (first, last, whole_begin, whole_end, scale_log2)
+    bounds = (kv_len, first, last, whole_begin, whole_end, scale_log2)
     dk = gl.zeros([ROWS, WIDTH], gl.float32, O_LAYOUT)
     dv = gl.zeros([ROWS, WIDTH], gl.float32, O_LAYOUT)
     for w in gl.static_range(2):
@@ -169,7 +172,7 @@ def gather(
     for count in range(group * blocks):
         dk, dv = one_block(
             dk, dv, buffers, barriers, begins, sums, count, number, row, column, bounds,
-            SELF, STAGES, LEFT, RIGHT, S_LAYOUT, O_LAYOUT, P_LAYOUT,
+            SELF, STAGES, LEFT, RIGHT, RAGGED, S_LAYOUT, O_LAYOUT, P_LAYOUT,
         )  # fmt: skip
         row += ROWS
         number += 1
@@ -191,12 +194,13 @@ def gather(
 @gluon.jit(do_not_specialize=("first", "last"))
 def gradients_on_hopper(
     q, k, v, do, dk, dv, begins, sums,
-    q_len, group, first, last, scale, scale_log2,
-    STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr, REGISTERS: gl.constexpr,
+    q_len, kv_len, group, first, last, scale, scale_log2,
+    STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr, RAGGED: gl.constexpr, REGISTERS: gl.constexpr,
 ):  # fmt: skip
     """dK and dV of 128 keys of one head, and what these keys add to dQ's sums.
 
     Descriptors have blocks of ``[1, 1, 64, width]``; ``begins`` and ``sums`` are those of ``prepare_blocks``.
+    ``RAGGED``: the keys fill no whole number of tiles.
     """
     q_smem = gl.allocate_shared_memory(q.dtype, [STAGES, 1, 1, ROWS, q.block_shape[3]], q.layout)
     k_smem = gl.allocate_shared_memory(k.dtype, [2, 1, 1, ROWS, k.block_shape[3]], k.layout)
@@ -219,12 +223,12 @@ def gradients_on_hopper(
     fence_async_shared()
     buffers = (q_smem, k_smem, v_smem, do_smem, ds_smem)
     barriers = (keys_full, rows_full, rows_empty, ds_full, ds_empty)
-    sizes = (q_len, group, first, last, scale_log2)
+    sizes = (q_len, kv_len, group, first, last, scale_log2)
     outputs = (dk, dv)
     gl.warp_specialize(
         [
-            (gather, (outputs, begins, sums, buffers, barriers, sizes, scale, 0, STAGES, LEFT, RIGHT)),
-            (gather, (outputs, begins, sums, buffers, barriers, sizes, scale, 1, STAGES, LEFT, RIGHT)),
+            (gather, (outputs, begins, sums, buffers, barriers, sizes, scale, 0, STAGES, LEFT, RIGHT, RAGGED)),
+            (gather, (outputs, begins, sums, buffers, barriers, sizes, scale, 1, STAGES, LEFT, RIGHT, RAGGED)),
             (load_all, (q, k, v, do, buffers, barriers, sizes, STAGES, LEFT, RIGHT)),
         ],
         [4, 1],

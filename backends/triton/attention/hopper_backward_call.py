@@ -53,12 +53,13 @@ def hopper_backward_calls(
     rounded = Call(round_sums, grid, (room.sums, dq, *steps_of(dq), *sizes, scale), of_rows, {"num_warps": 4})
 
     tensors = [hopper_described(each, ROWS) for each in (q, k, v, do, dk, dv)]
-    sizes = (problem.q_len, problem.group, first, last)
+    sizes = (problem.q_len, problem.kv_len, problem.group, first, last)
     arguments = (*tensors, *room, *sizes, scale, problem.scale_log2)
     constants = {
         "STAGES": config.stages,
         "LEFT": problem.mask.first is not None,
         "RIGHT": problem.mask.last is not None,
+        "RAGGED": problem.kv_len % HOPPER_KEYS != 0,
         "REGISTERS": config.registers,
     }
     grid = (-(-problem.kv_len // HOPPER_KEYS), problem.kv_heads, problem.batch)

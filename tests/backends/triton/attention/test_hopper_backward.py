@@ -38,7 +38,7 @@ def test_what_comes_before_and_after_fits_the_kernel(found: dict[str, dict[str, 
     assert all(each <= 1e-3 for each in found[name].values()), found[name]
 
 
-SPECS = ("full/bf16/128", "causal/bf16/128", "window/fp16/128", "causal/fp16/64")
+SPECS = ("full/bf16/128", "causal/bf16/128", "ragged-window/fp16/128", "causal/fp16/64")
 
 
 @pytest.fixture(scope="module")
