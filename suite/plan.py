@@ -22,6 +22,7 @@ from suite.jobs.job import Job
 from suite.jobs.registry import find
 from suite.measure.regimes import BRIEF_SHARE, energy_window_s, placed_sets, rotating_sets
 from suite.measure.rounds import LEAST_SAMPLES
+from suite.multiplier import expected_pipe
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot, PlannedCase
 from suite.roofline import Ceilings, floors_s
@@ -102,7 +103,7 @@ def left_out(config: RunConfig, slots: Sequence[DeviceSlot]) -> tuple[str, ...]:
         for job, settings in _jobs(config):
             for workload in job.workloads(settings):
                 works = (job.work(workload, switches) for switches in job.switches(settings, workload))
-                floors = dict.fromkeys(_floor_s(work, machine) for work in works)
+                floors = dict.fromkeys(_floor_s(workload, work, machine) for work in works)
                 named = f"{workload.job} {shape_label(workload)} {workload.format_label}"
                 lines += [
                     f"{named}: {least} {_above(floor_s, config)} s a launch on {machine.slot.backend}, "
@@ -277,7 +278,7 @@ def _asked(job: Job, workload: Workload, switches: Items, machine: Machine) -> _
         work,
         job.footprint(workload, switches),
         job.tolerance(workload, switches),
-        _floor_s(work, machine),
+        _floor_s(workload, work, machine),
         emulated,
     )
 
@@ -334,16 +335,12 @@ def _predicted_s(asked: _Asked, regime: Regime, machine: Machine, measure: Measu
     return SETUP_S + settling_s + rounds * sampling_s
 
 
-def _floor_s(work: Work, machine: Machine) -> float | None:
-    """The shortest a launch can take.  A format without a peak here is emulated at best: a GPU converts it to bf16, and a CPU's
-    bf16 may be emulated itself.
-    """
+def _floor_s(workload: Workload, work: Work, machine: Machine) -> float | None:
+    """The shortest a launch can take, on the unit that is expected to multiply."""
     limits = machine.ceilings
     if limits is None:
         return None
-    if machine.lacks(work.pipe):
-        wide = "fp32" if machine.lacks("bf16") or limits.info.backend == "cpu" else "bf16"
-        work = replace(work, pipe=wide)
+    work = replace(work, pipe=expected_pipe(workload, work, limits.info, machine.lacks))
     known = [floor for floor in floors_s(work, COLD, limits, Calibration()) if floor is not None]
     return max(known, default=None)
 

@@ -23,8 +23,9 @@ PREPARE_S = 0.05
 PREPARE_S_PER_BYTE = 4e-9
 LAUNCHES_BESIDE = 5
 # Median time of a launch over its floor at 1024^3 to 4096^3.  What has no instructions of its own is converted, fp16 slowly.
+# The floor of 8 bits and fewer is that of the bf16 copies; those of 4 and 6 bits take about as long to make as those of fp8.
 OVER_FLOOR = 2.0
-OVER_FLOOR_CONVERTED = {"fp16": 17.0, "fp8": 3.5}
+OVER_FLOOR_CONVERTED = {"fp16": 17.0, "fp8": 7.0, "fp6": 7.0, "fp4": 7.0}
 OVER_FLOOR_OF = {"int8": 5.0}
 
 

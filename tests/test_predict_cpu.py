@@ -54,7 +54,7 @@ def test_each_alternating_round_settles_briefly_and_is_sampled_for_the_least_tim
 
 
 @pytest.mark.parametrize(
-    ("pipe", "times"), [("fp32", 2.0), ("fp64", 2.0), ("bf16", 2.0), ("int8", 5.0), ("fp16", 17.0), ("fp8", 3.5)]
+    ("pipe", "times"), [("fp32", 2.0), ("fp64", 2.0), ("bf16", 2.0), ("int8", 5.0), ("fp16", 17.0), ("fp8", 7.0), ("fp4", 7.0)]
 )
 def test_a_format_that_is_converted_is_further_from_its_floor(pipe: str, times: float) -> None:
     assert launch_s(1.0, Work(1, 1, pipe), LIMITS) == times

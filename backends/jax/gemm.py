@@ -6,7 +6,7 @@ compiled.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,18 +19,21 @@ from numpy.typing import NDArray
 from backends.distributions import largest_product, past_the_largest
 from backends.jax.data import DISTRIBUTIONS, Operand
 from backends.jax.hlo import parse, product_types
-from backends.jax.kernel import Plan, XlaKernel
+from backends.jax.kernel import Plan
+from backends.jax.rounded import RoundedKernel, Side
 from backends.jax.target import FORMATS, Target
 from backends.jax.widening import times, wide
 from suite.case import Case, Workload
 from suite.errors import nearest
-from suite.jobs.emulation import EXECUTED_PIPE
+from suite.jobs.emulation import EXECUTED_PIPE, WIDE_ON_A_CPU
+from suite.jobs.gemm import IMPLEMENTATIONS
 from suite.jobs.gemm.epilogue import NONE as NO_EPILOGUE
 from suite.jobs.gemm.epilogue import name_of
+from suite.jobs.gemm.formats import FORMATS as LADDER
+from suite.jobs.gemm.switches import SWITCHES as OF_THE_JOB
 
 LAYOUTS = ("nn", "nt", "tn", "tt")
 SWITCHES = ("tf32", "fp8_fast_accum", "reduced_precision_reduction")
-ON_A_CPU = "fp32"  # what multiplies there once XLA has converted operands to f32; on a GPU or TPU that may be a narrower unit
 
 
 class Sizes(NamedTuple):
@@ -88,11 +91,11 @@ def reason(case: Case, target: Target) -> str | None:
     """Why this case cannot run on ``target``; ``None`` when it can."""
     workload, switches = case.workload, dict(case.switches)
     for told in (
-        _unknown("implementation", case.implementation, ("library",)),
-        _unknown("format", workload.format, FORMATS),
+        _unknown("implementation", case.implementation, ("library",), IMPLEMENTATIONS),
+        _unknown("format", workload.format, FORMATS, LADDER),
         _unknown("distribution", workload.distribution, DISTRIBUTIONS),
         _unknown("layout", Sizes.of(workload).layout, LAYOUTS),
-        *(_unknown("switch", name, SWITCHES) for name in switches),
+        *(_unknown("switch", name, SWITCHES, OF_THE_JOB) for name in switches),
     ):
         if told is not None:
             return told
@@ -114,13 +117,14 @@ def _epilogue_reason(workload: Workload) -> str | None:
     return None if name == NO_EPILOGUE else f"gemm through XLA has no epilogue {name}; take none, or a backend of torch"
 
 
-def prepare(case: Case, target: Target, sets: int, seed: int) -> XlaKernel:
+def prepare(case: Case, target: Target, sets: int, seed: int) -> RoundedKernel:
     """Draw ``sets`` input sets and compile the product."""
     workload = case.workload
     sizes = Sizes.of(workload)
     plan = plan_of(workload.format, sizes, dict(case.switches))
     describe = partial(_description, workload.format, sizes, case.switches, target.kind)
-    return XlaKernel(plan, sets, seed, workload.distribution, describe)
+    sides = (Side(sizes.layout[0] == "t", sizes.m), Side(sizes.layout[1] == "n", sizes.n))
+    return RoundedKernel(workload.format, sides, sizes.k, plan, sets, seed, workload.distribution, describe)
 
 
 def plan_of(format_name: str, sizes: Sizes, switches: Mapping[str, Any]) -> Plan:
@@ -164,7 +168,8 @@ def _description(format_name: str, sizes: Sizes, switches: Any, kind: str, text:
     taken, numerics = product_types(parse(text)), FORMATS[format_name]
     native = numerics.xla in taken
     return {
-        **({EXECUTED_PIPE: ON_A_CPU} if kind == "cpu" and taken == {"f32"} and not native else {}),
+        # On a GPU or TPU what multiplies f32 may be a narrower unit.
+        **({EXECUTED_PIPE: WIDE_ON_A_CPU} if kind == "cpu" and taken == {"f32"} and not native else {}),
         "execution": "native" if native else "emulated",
         "call": "lax.dot_general",
         "layout": sizes.layout,
@@ -189,8 +194,13 @@ def _semantics_reason(workload: Workload) -> str | None:
     return None if scaling == "tensor" else f"{workload.format} with {scaling} scales is not offered, only tensor scales"
 
 
-def _unknown(kind: str, given: str, known: Any) -> str | None:
-    return None if given in known else f"gemm through XLA has no {kind} {given!r}{nearest(given, known)}"
+def _unknown(kind: str, given: str, known: Collection[str], elsewhere: Collection[str] = ()) -> str | None:
+    """What is known ``elsewhere`` is no misspelling of anything."""
+    if given in known:
+        return None
+    if given in elsewhere:
+        return f"gemm through XLA has no {kind} {given}, only {', '.join(known)}; take one of those, or a backend of torch"
+    return f"gemm through XLA has no {kind} {given!r}{nearest(given, known)}"
 
 
 def _scale(operand: Operand) -> float:

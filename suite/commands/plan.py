@@ -182,6 +182,10 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
 
 def remarks(config: "RunConfig") -> Iterator[str]:
     """What the number of cases does not tell of an experiment."""
+    if "gemm" in config.jobs:
+        from suite.jobs.gemm import passed_over
+
+        yield from passed_over.lines(config.jobs["gemm"])
     if config.experiment == "selftest":
         yield "this is one pass of four: `roofbench selftest` measures them all, with products sized to the device, and judges"
 

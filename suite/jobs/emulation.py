@@ -1,12 +1,14 @@
-"""Formats that a library computes on another unit: fp32 by nine bf16 products, fp64 by int8 slices (Ozaki's scheme).
+"""Formats that are computed on another unit: fp32 by nine bf16 products, fp64 by int8 slices (Ozaki's scheme), and on a CPU
+all that is stored in fewer bits than it has products for.
 
-What they ask of a machine is NVIDIA's figure for cuBLAS, which alone offers them.
+What the first two ask of a machine is NVIDIA's figure for cuBLAS, which alone offers them.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from suite.case import Workload
 from suite.hardware.spec import is_pipe
 from suite.work import Work
 
@@ -31,6 +33,26 @@ class Emulation(NamedTuple):
 # not under its own 53, and up to 79, beyond which it multiplies in fp64 (cuBLAS documentation, "Fixed-Point").
 FP64_BITS = 53
 MANTISSA_BITS = 79
+
+# On a CPU torch multiplies these as they are stored, if at all, and XLA converts those to f32.
+AS_STORED_ON_A_CPU = ("fp64", "fp32", "tf32", "bf16", "fp16", "int8")
+WIDENED_BY_XLA = ("bf16", "fp16", "fp8_e4m3")
+WEIGHTS_IN_FP32 = ("w8a16", "w4a16")  # by torch's own kernels, in registers
+WIDE_ON_A_CPU = "fp32"
+
+
+def pipe_on_a_cpu(backend: str, workload: Workload) -> str | None:
+    """The unit that multiplies a product on a CPU where the numbers are converted first; ``None`` where they are not.
+
+    Plans and results go by it alike.  ``bf16`` is that of bf16 copies: a CPU without bf16 multiplies those in fp32, at whose
+    rate its peak for bf16 stands.
+    """
+    if backend == "xla":
+        return WIDE_ON_A_CPU if workload.format in WIDENED_BY_XLA else None
+    if workload.format in WEIGHTS_IN_FP32:
+        return WIDE_ON_A_CPU
+    shifted = workload.format == "int8" and dict(workload.semantics).get("zero_point")
+    return "bf16" if shifted or workload.format not in AS_STORED_ON_A_CPU else None
 
 
 def slices(mantissa_bits: int) -> int:

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from suite.outcome import Bound, Evidence
@@ -23,6 +24,8 @@ LEAST_SIZES = 4  # of one line: fewer are no curve
 JOB = "gemm"
 SIZES = ("m", "n", "k")
 USUAL = {"layout": "nt"}  # what is not worth a word
+READING = (Bound.MEMORY, Bound.CACHE)  # weights that are warm come from the cache, where it holds them
+MOST_STRETCHES = 4  # that are told one by one
 
 
 class Point(NamedTuple):
@@ -33,10 +36,15 @@ class Point(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """The last result that memory bounds, and the first that arithmetic does, as every later one."""
+    """The last result that reading bounds, from memory or cache, and the first that arithmetic does, as every later one."""
 
     before: Point
     after: Point
+
+    @property
+    def source(self) -> str:
+        """What was read from before: ``memory`` or ``cache``."""
+        return str(self.before.row.bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +69,14 @@ class Line:
 
     @property
     def crossing(self) -> Crossing | None:
-        """From memory to arithmetic, by the bound that each result has; ``None`` where the line does not hold both sides of it.
+        """From reading to arithmetic, by the bounds that results have; ``None`` where the line does not hold both sides of it.
 
         Results between the two may have another bound: one that only a launch limits says nothing of either.
         """
         later = len(self.points)
         while later and self.points[later - 1].row.bound == Bound.COMPUTE:
             later -= 1
-        before = next((point for point in reversed(self.points[:later]) if point.row.bound == Bound.MEMORY), None)
+        before = next((point for point in reversed(self.points[:later]) if point.row.bound in READING), None)
         if before is None or later == len(self.points):
             return None
         return Crossing(before, self.points[later])
@@ -78,10 +86,19 @@ class Line:
         """Where arithmetic becomes the limit, in words."""
         crossing, bounds = self.crossing, {point.row.bound for point in self.points}
         if crossing is not None:
-            return f"memory bound up to M = {crossing.before.m}, compute bound from M = {crossing.after.m}"
+            return f"{crossing.source} bound up to M = {crossing.before.m}, compute bound from M = {crossing.after.m}"
         if len(bounds) == 1:
             return f"{bounds.pop() or Bound.UNKNOWN} bound throughout"
-        return f"bound by {', '.join(sorted(str(bound or Bound.UNKNOWN) for bound in bounds))}, without a crossing"
+        stretches = list(self._stretches())
+        if len(stretches) > MOST_STRETCHES:
+            return f"bound by {' and '.join(sorted(str(bound or Bound.UNKNOWN) for bound in bounds))} in turns"
+        return ", ".join(stretches)
+
+    def _stretches(self) -> Iterator[str]:
+        """Neighbours of one bound each: ``compute bound from M = 1 to 16``."""
+        for bound, group in groupby(self.points, key=lambda point: str(point.row.bound or Bound.UNKNOWN)):
+            sizes = [point.m for point in group]
+            yield f"{bound} bound " + (f"at M = {sizes[0]}" if len(sizes) == 1 else f"from M = {sizes[0]} to {sizes[-1]}")
 
 
 @dataclass(frozen=True, slots=True)

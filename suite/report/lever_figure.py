@@ -131,8 +131,9 @@ def _key_lines(lever: Lever, roofs: RoofSet) -> list[str]:
     shapes = [f"{GLYPHS[bound]} {bound} bound" for bound in known]
     shapes += [f"{OTHER_GLYPH} {bound} bound" for bound in bounds if bound not in SYMBOLS]
     looks = [f"{dash}: {name}" for name, dash in _dashes(lever).items()] if len(_dashes(lever)) > 1 else []
-    if any(line.crossing for line in lever.lines):
-        looks.append("tick: from memory to compute bound")
+    sources = sorted({line.crossing.source for line in lever.lines if line.crossing is not None})
+    if sources:
+        looks.append(f"tick: from {' or '.join(sources)} to compute bound")
     if any(map(doubtful, rows)):
         looks.append("faded: not resolved, not converged, not steady or contended")
     looks += [f"without points: {roofs.lines[0].kind} roof"] if roofs.lines else []

@@ -10,6 +10,7 @@ from suite.case import Items, Regime
 from suite.jobs.gemm import GemmSettings
 from suite.jobs.registry import find
 from suite.jobs.shapes import Shape
+from suite.multiplier import expected_pipe
 from suite.plan import BURST, COLD, WARM, ceilings, parse_regime, plan
 from suite.planned import DeviceSlot, PlannedCase
 from suite.roofline import Ceilings
@@ -92,7 +93,7 @@ class Subject:
         from suite.search.space import space
 
         limits = ceilings(self.slot.info, self.config)
-        peak_flop_s = (limits.peak_flop_s(self.example.work.pipe) if limits else None) or UNKNOWN_FLOP_S
+        peak_flop_s = (self._peak_flop_s(limits) if limits else None) or UNKNOWN_FLOP_S
         longest_s = LONGEST_SHARE * self.settings.budget_s
         if self.config.max_kernel_s is not None:
             longest_s = min(longest_s, self.config.max_kernel_s)
@@ -118,6 +119,14 @@ class Subject:
         from suite.search.space import candidates
 
         return (shape for shape in candidates(space, _given(self.config), self.config.seed) if self.fits(shape))
+
+    def _peak_flop_s(self, limits: Ceilings) -> float | None:
+        """Of the unit that is expected to multiply, as a plan has it: a format without one of its own is converted."""
+
+        def lacks(pipe: str | None) -> bool:
+            return pipe is not None and limits.peak_flop_s(pipe) is None
+
+        return limits.peak_flop_s(expected_pipe(self.example.case.workload, self.example.work, limits.info, lacks))
 
     def _machine(self, limits: Ceilings | None, peak_flop_s: float) -> "Machine":
         from suite.search.model import Machine

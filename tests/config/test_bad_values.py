@@ -151,7 +151,10 @@ CASES = [
         "jobs.gemm.implementations=[librari]",
         "unknown implementation 'librari' in jobs.gemm.implementations; did you mean 'library'?",
     ),
-    ("jobs.gemm.models=[llama]", "unknown model 'llama' in jobs.gemm.models; did you mean 'llama-3-8b'?"),
+    (
+        "jobs.gemm.models=[llama]",
+        "unknown model 'llama' in jobs.gemm.models; did you mean 'llama-3-8b' or 'llama-3.1-405b' or 'llama-3.3-70b'?",
+    ),
     (
         "measure.regimes=[warm]",
         "regime 'warm' in measure.regimes is not cache/load/dispatch; write for instance cold/sustained/device",

@@ -6,6 +6,7 @@ import pytest
 
 from suite.config import compose
 from suite.errors import UsageError, nearest
+from suite.jobs.gemm import GemmJob
 
 NOT_IN_QUOTES = "cannot read the override {}: '{}' may stand only in quotes; write {}"
 COLLECTIVE_KEYS = (
@@ -108,6 +109,29 @@ def test_a_name_is_never_told_that_it_is_the_nearest_to_itself() -> None:
 
 def test_many_names_that_begin_alike_are_no_nearest_one() -> None:
     assert nearest("x", [f"x_of_a_kind_{number}" for number in range(4)]).startswith("; choose from: x_of_a_kind_0, ")
+
+
+GEMM_FORMATS = tuple(GemmJob.formats)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("fp4", "; did you mean 'mxfp4' or 'mxfp4a16' or 'nvfp4'?"),
+        ("FP6", "; did you mean 'mxfp6_e2m3' or 'mxfp6_e3m2'?"),
+        ("mxfp8", "; did you mean 'mxfp8_e4m3' or 'mxfp8_e5m2'?"),
+        ("fp31", "; did you mean 'fp32'?"),
+        ("fp8e4m3", "; did you mean 'fp8_e4m3'?"),
+        ("w4", "; did you mean 'w4a16'?"),
+    ],
+)
+def test_a_format_with_other_numbers_is_not_nearer_than_those_with_the_same(given: str, told: str) -> None:
+    assert nearest(given, GEMM_FORMATS) == told
+
+
+@pytest.mark.parametrize("given", ["fp", "mxfp", "4", "", "int4", "nvfp8", "fp128", "bf8"])
+def test_a_beginning_of_many_formats_and_a_width_that_none_has_are_answered_with_all(given: str) -> None:
+    assert nearest(given, GEMM_FORMATS) == f"; choose from: {', '.join(sorted(GEMM_FORMATS))}"
 
 
 def experiment(folder: Path, text: str) -> str:

@@ -1,6 +1,8 @@
 """How the formats of the precision ladder are stored, counted and chosen."""
 
+import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -217,6 +219,39 @@ def test_what_does_not_fit_is_said_before_anything_runs(settings: dict[str, obje
         JOB.check(GemmSettings(**settings))
     assert all(name in str(error.value) for name in names), str(error.value)
     assert "\n" not in str(error.value)
+
+
+EVERY_SCALING = ["none", "tensor", "row", "block"]
+
+
+@pytest.mark.parametrize("formats", [list(FORMATS), ["nvfp4", "mxfp4", "bf16"], ["fp8_e4m3"], ["int8", "fp8_e5m2", "w4a16"]])
+@pytest.mark.parametrize("scaling", [EVERY_SCALING, "block", ["block", None], None])
+@pytest.mark.parametrize("depths", [[64], [16], [8, 24], [128, 200], [1]])
+def test_the_settings_that_a_refusal_names_are_taken(formats: list[str], scaling: object, depths: list[int]) -> None:
+    given: dict[str, Any] = {"formats": formats, "scaling": scaling, "shapes": [f"64x64x{k}" for k in depths]}
+    try:
+        JOB.check(GemmSettings(**given))
+    except UsageError as error:
+        told = str(error)
+    else:
+        return
+    deepest = 32 if "mxfp4" in formats and "w4a16" not in formats and scaling is None else 128
+    JOB.check(GemmSettings(**{**given, "shapes": [f"64x64x{-(-k // deepest) * deepest}" for k in depths]}))
+    assert f"every {deepest} numbers" in told or formats == ["nvfp4", "mxfp4", "bf16"]
+    named: dict[str, Any] = {name: values.split(",") for name, values in re.findall(r"jobs\.gemm\.(\w+)=\[([^]]*)\]", told)}
+    assert named
+    if "scaling" in named:
+        named["scaling"] = [None if each == "null" else each for each in named["scaling"]]
+    JOB.check(GemmSettings(**{**given, **named}))
+
+
+def test_a_refusal_keeps_what_goes_with_a_small_k() -> None:
+    with pytest.raises(UsageError) as error:
+        JOB.check(GemmSettings(formats=["bf16", "fp8_e4m3", "w4a16", "mxfp4"], scaling=EVERY_SCALING, shapes=["64x64x64"]))
+    assert str(error.value) == (
+        "fp8_e4m3 block has scales for every 128 numbers along K, and k=64 is no multiple; pad K to 128, or leave K as it is "
+        "with jobs.gemm.scaling=[none,tensor,row] and jobs.gemm.formats=[bf16,fp8_e4m3,mxfp4]"
+    )
 
 
 def test_a_scaling_that_a_format_does_not_have_is_no_variant_of_it() -> None:

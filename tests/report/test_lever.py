@@ -138,11 +138,29 @@ def test_a_crossing_is_where_arithmetic_bounds_for_good() -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
+        (("cache", "cache", "compute", "compute"), "cache bound up to M = 2, compute bound from M = 4"),
+        (("cache", "memory", "compute", "compute"), "memory bound up to M = 2, compute bound from M = 4"),
+        (("memory", "cache", "compute", "compute"), "cache bound up to M = 2, compute bound from M = 4"),
+        (("launch", "cache", "launch", "compute"), "cache bound up to M = 2, compute bound from M = 8"),
+    ],
+)
+def test_warm_weights_give_way_to_arithmetic_from_the_cache(names, said) -> None:
+    line = bounds(*names)
+    assert line.told == said
+    (tick,) = drawn(lever_figure(one([point.row for point in line.points]), roofs_of([])), "crossing")
+    assert said in tick.hovertext
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
         (("memory",) * 4, "memory bound throughout"),
         (("compute",) * 4, "compute bound throughout"),
         ((None,) * 4, "unknown bound throughout"),
-        (("cache", "cache", "compute", "compute"), "bound by cache, compute, without a crossing"),
-        (("compute", "compute", "memory", "memory"), "bound by compute, memory, without a crossing"),
+        (("launch", "launch", "launch", "compute"), "launch bound from M = 1 to 4, compute bound at M = 8"),
+        (("compute", "compute", "memory", "memory"), "compute bound from M = 1 to 2, memory bound from M = 4 to 8"),
+        (("cache", "memory", "memory", None), "cache bound at M = 1, memory bound from M = 2 to 4, unknown bound at M = 8"),
+        (("compute", "memory") * 3, "bound by compute and memory in turns"),
     ],
 )
 def test_without_both_sides_there_is_no_crossing(names, said) -> None:
@@ -207,6 +225,12 @@ def test_the_key_says_what_shapes_dashes_and_ticks_are() -> None:
         "tick: from memory to compute bound", "faded: ", "without points: spec roof",
     ):  # fmt: skip
         assert said in key
+
+
+def test_the_key_names_what_a_tick_comes_from() -> None:
+    rows = [*curve(), *[replace(row, implementation="triton", bound=row.bound.replace("memory", "cache")) for row in curve()]]
+    key = " ".join(note.text for note in lever_figure(one(rows), roofs_of(rows)).layout.annotations).replace("\u00a0", " ")
+    assert "tick: from cache or memory to compute bound" in key
 
 
 def test_themes_differ_in_neutral_colours_only() -> None:

@@ -21,6 +21,7 @@ from backends.torch.quantise.consumable import consumable
 from backends.torch.quantise.formats import Format
 from backends.torch.target import Target
 from suite.case import Workload
+from suite.jobs.emulation import pipe_on_a_cpu
 from suite.jobs.fp8 import OCP
 
 WIDE_BYTES = 2
@@ -30,6 +31,8 @@ HIP_NAMES = {"cuBLASLt": HIPBLASLT}
 def way_of(workload: Workload, target: Target) -> Way:
     """How the product goes; its format is one that the target is not said to miss."""
     way = _way_of(workload, target)
+    if target.kind == "cpu" and way.emulation:
+        way = way._replace(pipe=_pipe_on_a_cpu(workload, target))
     return way._replace(library=HIP_NAMES.get(way.library, way.library)) if target.is_amd else way
 
 
@@ -55,15 +58,19 @@ def _plain(workload: Workload, target: Target) -> Way:
         return Way("torch.mm", _blas(workload.format, target), _mm)
     if target.kind == "cuda":
         return scaled.tensor_scales()
-    pipe, of_bf16 = _bf16(target)
     return Way(
         "torch.addmm on bf16 copies",
         _blas("bf16", target),
         _upcast,
-        emulation=target.emulated["fp8_e4m3"] + of_bf16,
-        pipe=pipe,
+        emulation=target.emulated["fp8_e4m3"] + _bf16(target)[1],
         passing_bytes=_both_wide,
     )
+
+
+def _pipe_on_a_cpu(workload: Workload, target: Target) -> str | None:
+    """By the table that plans go by."""
+    pipe = pipe_on_a_cpu("cpu", workload)
+    return _bf16(target)[0] if pipe == "bf16" else pipe
 
 
 def _bf16(target: Target) -> tuple[str, str]:

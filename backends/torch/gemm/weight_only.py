@@ -119,7 +119,7 @@ def _four_bits(packing: Packing, kind: str) -> Way:
         lambda sizes: multiples(call, packing.step, n=sizes.n),
         passing_bytes=_returned_bytes,
     )
-    return plain._replace(emulation=IN_FP32, pipe="fp32") if kind == "cpu" else plain
+    return plain._replace(emulation=IN_FP32) if kind == "cpu" else plain
 
 
 def _int8(task: Task) -> Bind:

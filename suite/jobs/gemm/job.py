@@ -10,6 +10,7 @@ from suite.errors import UsageError, nearest
 from suite.jobs.axes import check_names
 from suite.jobs.emulation import EMULATIONS, NATIVE, workspace_bytes
 from suite.jobs.gemm.epilogue import EPILOGUES, NONE, OFFERED, epilogue_of, named, unknown
+from suite.jobs.gemm.fit import refuse_misfits, semantics
 from suite.jobs.gemm.formats import (
     FORMATS,
     SCALINGS,
@@ -17,8 +18,6 @@ from suite.jobs.gemm.formats import (
     USUAL,
     GemmFormat,
     Variant,
-    scalings_of,
-    semantics_of,
     variant_of,
 )
 from suite.jobs.gemm.switches import asked, check_switches, check_truth, combinations, written
@@ -66,7 +65,7 @@ class GemmSettings(JobSettings):
     ``scaling`` is one value or a list of what shares a scale, for the formats that have a choice: ``tensor``, ``row`` or
     ``block`` (A in 1x128, B in 128x128) of fp8; ``none`` (raw integers), ``tensor`` or ``row`` of int8; null leaves each format
     its own, ``tensor`` for fp8 and ``none`` for int8.  ``zero_point``, true or false or both, has the zero of A in scaled int8
-    and of B in w4a16 be any code.  What a format does not have leaves it as it is.
+    and of B in w4a16 be any code.  What a format does not have leaves it as it is, and plan and run say so.
 
     The switches are one value or a list of them, and apply to the formats whose result or speed they can change:
     ``fp8_fast_accum`` sums fp8 products in the tensor core's short accumulator; ``reduced_precision_reduction`` lets split-K
@@ -124,17 +123,17 @@ class GemmJob:
                 raise UsageError(f"jobs.gemm.m has {m}; tokens go from 1 to {LARGEST_SIZE}")
         if not _shapes(settings):
             raise UsageError("jobs.gemm has neither shapes nor models; set jobs.gemm.shapes=[4096x4096x4096] for instance")
-        _check_fit(settings)
+        refuse_misfits(settings, list(dict.fromkeys(shape.k for shape in _shapes(settings))))
 
     def workloads(self, settings: GemmSettings) -> Iterator[Workload]:
         """Formats outermost, so that one format's sizes stand together, and its scalings within."""
         for format_name in dict.fromkeys(settings.formats):
-            for semantics in _semantics(settings, format_name):
+            for scaled in semantics(settings, format_name):
                 for shape in _shapes(settings):
                     for layout, epilogue in _ends(settings):
                         params = items({"m": shape.m, "n": shape.n, "k": shape.k, "layout": layout, **named(epilogue)})
                         for distribution in dict.fromkeys(settings.distributions):
-                            yield Workload("gemm", format_name, params, distribution, semantics)
+                            yield Workload("gemm", format_name, params, distribution, scaled)
 
     def switches(self, settings: GemmSettings, workload: Workload) -> tuple[Items, ...]:
         return combinations(settings, workload)
@@ -241,11 +240,6 @@ def _ends(settings: GemmSettings) -> list[tuple[str, str]]:
     return list(product(dict.fromkeys(settings.layouts), dict.fromkeys(settings.epilogues)))
 
 
-def _semantics(settings: GemmSettings, format_name: str) -> list[Items]:
-    zero_points, scalings = tuple(asked(settings, "zero_point")), tuple(asked(settings, "scaling"))
-    return [semantics_of(format_name, *each) for each in scalings_of(format_name, zero_points, scalings)]
-
-
 def _check_scaling(settings: GemmSettings) -> None:
     scalings, zero_points = asked(settings, "scaling"), asked(settings, "zero_point")
     for given in scalings:
@@ -263,14 +257,3 @@ def _check_epilogues(settings: GemmSettings) -> None:
             raise UsageError(f"jobs.gemm.epilogues: {unknown(given)}")
     if not settings.epilogues:
         raise UsageError(f"jobs.gemm.epilogues is empty; name at least one of {', '.join(EPILOGUES)}")
-
-
-def _check_fit(settings: GemmSettings) -> None:
-    depths = dict.fromkeys(shape.k for shape in _shapes(settings))
-    for format_name in settings.formats:
-        for semantics in _semantics(settings, format_name):
-            variant = variant_of(Workload("gemm", format_name, (), "normal", semantics))
-            misfits = (variant.misfit(format_name, k) for k in depths)
-            told = next((each for each in misfits if each is not None), None)
-            if told is not None:
-                raise UsageError(f"{told}, or leave the format or the shape out of jobs.gemm")

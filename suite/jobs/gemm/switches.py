@@ -89,14 +89,14 @@ def _check(name: str, given: list[Any]) -> None:
 @cache
 def _combinations(format_name: str, scaling: str, given: tuple[tuple[Any, ...], ...]) -> tuple[Items, ...]:
     """The same for every workload of a format and scaling: a plan of thousands asks once for each."""
-    wanted = {name: each for name, each in zip(SWITCHES, given, strict=True) if _applies(name, format_name, scaling)}
+    wanted = {name: each for name, each in zip(SWITCHES, given, strict=True) if applies(name, format_name, scaling)}
     axes = {name: _values(each, name, format_name) for name, each in wanted.items()}
     chosen = (dict(zip(axes, values, strict=True)) for values in product(*axes.values()))
     tf32 = {"tf32": format_name == "tf32"} if format_name in ("fp32", "tf32") else {}
     return tuple(dict.fromkeys(items({**tf32, **_recorded(each)}) for each in chosen))
 
 
-def _applies(name: str, format_name: str, scaling: str) -> bool:
+def applies(name: str, format_name: str, scaling: str) -> bool:
     """Sums of fp8 in blocks of 128 are scaled in fp32 after each block, whatever the tensor core adds them up in."""
     return format_name in SWITCHES[name].formats and not (name == "fp8_fast_accum" and scaling == "block")
 

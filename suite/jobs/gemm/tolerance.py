@@ -16,6 +16,10 @@ FP8_PROMOTED_TERMS = 128
 # Summing k random terms with a rounding to fp16 after each moves the sum by 2^-11 sqrt(k / 12) of its own size; tensor cores
 # round after several terms, to the nearest (Fasi and others, 2021, "Numerical behavior of NVIDIA tensor cores").
 FP16_ACCUMULATE_ROUNDOFF = 0.5 * 2.0**-11
+# torch's kernels for 4-bit weights round (8 - zero point) scale, up to eight steps, to bf16 for a group of 128 numbers.  Beside
+# an outlier the others are within a step of zero: seen to move products by up to 5.4 units of bf16, where 3 are allowed else
+# (torch 2.13 on a CPU, 300 draws of 5 shapes).
+ROUNDINGS_OF_SHIFTED_OUTLIERS = 4.0
 
 
 def tolerance(workload: Workload, switches: Mapping[str, Any]) -> float:
@@ -37,6 +41,8 @@ def tolerance(workload: Workload, switches: Mapping[str, Any]) -> float:
         return 2 * fmt.operand_roundoff
     roundings = (3.0 if switches.get("reduced_precision_reduction") else 2.0) + variant.rounded / 2
     roundings += epilogue_of(workload).steps / 2
+    if variant.b.zero_point_bytes and workload.distribution == "outliers":
+        roundings += ROUNDINGS_OF_SHIFTED_OUTLIERS
     return roundings * variant.roundoff + _accumulation(fmt, k, switches)
 
 

@@ -42,6 +42,23 @@ def prepared(backend: XlaBackend, case: Case, sets: int = 1) -> XlaKernel:
     return kernel
 
 
+@pytest.mark.parametrize("name", ["mxfp4", "nvfp4", "fp8_e5m2", "w8a16"])
+def test_a_format_of_the_ladder_that_xla_has_not_is_no_misspelling_of_one_it_has(backend: XlaBackend, name: str) -> None:
+    told = backend.supports(on_xla(name, 32, 32, 32))
+    only = "bf16, fp16, int8, fp8_e4m3; take one of those, or a backend of torch"
+    assert told == f"gemm through XLA has no format {name}, only fp64, fp32, tf32, {only}"
+
+
+@pytest.mark.parametrize(
+    ("switches", "name"), [({"fp16_accumulation": True}, "fp16_accumulation"), ({"tunable_op": True}, "tunable_op")]
+)
+def test_a_switch_of_torchs_is_no_misspelling_of_one_of_xlas(backend: XlaBackend, switches: dict[str, Any], name: str) -> None:
+    told = backend.supports(on_xla("fp16", 32, 32, 32, switches=switches))
+    assert told is not None
+    assert told.startswith(f"gemm through XLA has no switch {name}, only tf32, ")
+    assert "did you mean" not in told
+
+
 class TestDevice:
     def test_a_cpu_is_the_same_chip_as_the_cpu_backends(self, backend: XlaBackend) -> None:
         (info,) = backend.devices()
@@ -136,7 +153,7 @@ class TestGemm:
             (on_xla("fp32", 8, 8, 8, distribution="nrmal"), "did you mean 'normal'"),
             (on_xla("fp8_e4m3", 8, 8, 8, semantics={"scaling": "row"}), "row scales is not offered"),
             (on_xla("int8", 8, 8, 8, semantics={"scaling": "tensor"}), "only raw integers"),
-            (on_xla("mxfp4", 8, 8, 32), "no format 'mxfp4'"),
+            (on_xla("mxfp44", 8, 8, 32), "no format 'mxfp44'"),
             (on_xla("fp32", 8, 8, 8, switches={"split": True}), "no switch 'split'"),
         ],
     )
