@@ -44,7 +44,7 @@ the store is ./roofbench.db unless store.url=PATH (run, plan, selftest) or --sto
 selftest --last) says otherwise.
 
 exit status:
-  0    done
+  0    done; so is a run that reached its own max_time_s
   1    something failed on the way; what was measured before is kept; what `compare --fail-on` names was found
   2    bad input: one line says what, nothing was run or created
   3    the run is complete, and some cases ended incorrect, impossible, crashed, in a timeout or in an error;
@@ -113,6 +113,7 @@ def _readable(text: str) -> str:
 def run(argv: Sequence[str]) -> int:
     """Parse and carry out one command; errors escape."""
     parser = make_parser(argv[:1] if argv and argv[0] in COMMANDS else COMMANDS)
+    _refuse_leading_option(parser, argv)
     naming.refuse_setting(parser, argv)
     try:
         args, extra = parser.parse_known_args(argv)
@@ -127,6 +128,23 @@ def run(argv: Sequence[str]) -> int:
     _refuse_lost_folder()
     with naming_store(AS_OPTION if hasattr(args, "store") else {}):
         return int(args.module.run(args))
+
+
+def _refuse_leading_option(parser: Parser, argv: Sequence[str]) -> None:
+    """``UsageError`` for an option of a command that stands before it, whose value would be taken for the command."""
+    name, _, value = argv[0].partition("=") if argv else ("", "", "")
+    if not name.startswith("-") or name in parser._option_string_actions:
+        return
+    command = next((text for text in argv[1:] if text in COMMANDS), None)
+    if command is None and name != naming.OPTION:
+        return
+    own = naming.parser_of(parser, command or "show")
+    if not naming.has_option(own, name):
+        raise UsageError(_not_understood(argv[0], own))
+    if name == naming.OPTION:
+        following = argv[1] if not value and len(argv) > 1 and argv[1] != command else ""
+        name = f"{name} {value or following or 'PATH'}"
+    raise UsageError(f"{name} is an option of a command and stands behind it; write {own.prog} {name}")
 
 
 def _refuse_lost_folder() -> None:
@@ -164,7 +182,7 @@ def _take_scattered(args: argparse.Namespace, extra: Sequence[str]) -> None:
         args.overrides.extend(extra)
 
 
-def _not_understood(text: str, parser: Parser) -> str:
+def _not_understood(text: str, parser: argparse.ArgumentParser) -> str:
     if not text.startswith("-"):
         return f"unexpected argument '{text}'; see `{parser.prog} --help`"
     name, _, value = text.partition("=")

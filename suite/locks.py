@@ -24,6 +24,7 @@ ORPHANS_S = 10.0
 PAUSE_S = 0.05
 TELL_EVERY_S = 30.0  # while waiting
 MOST_PID = 2**22  # that Linux gives
+STARTING = "that is starting"  # in place of a run's name until the store has given it one
 LONGEST_NAME = 80  # characters of a run or user, of which more is made up
 
 
@@ -79,7 +80,12 @@ class Holder(NamedTuple):
             return "a run that its lock file does not name"
         of = f" of user {self.user}" if self.user else ""
         since = f", since {self.since[:16].replace('T', ' ')} UTC" if self.since else ""
-        return f"run {self.run}, process {self.pid}{of}{since}"
+        return f"{self.named}, process {self.pid}{of}{since}"
+
+    @property
+    def named(self) -> str:
+        """``run 20261130-051200-x``; before it has a name, ``a run that is starting``."""
+        return f"a run {self.run}" if self.run == STARTING else f"run {self.run}"
 
     @property
     def advice(self) -> str:
@@ -145,7 +151,7 @@ class Locks:
 
 
 @contextmanager
-def hold(devices: Sequence[DeviceInfo], run: str = "that is starting", wait: Wait = NO_WAIT) -> Iterator[Locks]:
+def hold(devices: Sequence[DeviceInfo], run: str = STARTING, wait: Wait = NO_WAIT) -> Iterator[Locks]:
     """Lock every device for a run, waiting for those that are held.
 
     Raises ``DeviceBusy``, naming who holds the device, with none locked.
@@ -201,7 +207,7 @@ def _acquire(descriptor: int, device: DeviceInfo, wait: Wait, until: float) -> N
 def _busy(device: DeviceInfo, holder: Holder, wait: Wait) -> str:
     if holder.pid is not None and not holder.is_alive:
         return (
-            f"{_named(device)} is held by workers of run {holder.run}, whose process {holder.pid} has ended; "
+            f"{_named(device)} is held by workers of {holder.named}, whose process {holder.pid} has ended; "
             "end them, or choose another with device="
         )
     waited = f" after {wait.limit_s:g} s" if wait.limit_s else ""

@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from suite.commands.options import naming_store
-from suite.errors import RoofbenchError, UsageError
+from suite.errors import RoofbenchError, StoreUnusable, UsageError
 from suite.interrupts import leave, on_interrupt
 from suite.killing import end
 from suite.passphrase import LONGEST, VARIABLE, refuse_weak, sealed
@@ -69,26 +69,49 @@ def run(args: argparse.Namespace) -> int:
     """Serve until interrupted; the exit status is the server's."""
     stores = [*args.stores, *args.store] or ["roofbench.db"]
     for store in stores:
-        if not Path(store).is_file():
-            raise UsageError(
-                f"no store at {shown(Path(store))}; run `roofbench run` first, or name one: roofbench dashboard PATH"
-            )
-        _refuse_other_files(Path(store))
+        refuse_store(store)
+    if args.remote and is_loopback(args.address):
+        raise UsageError(
+            f"--remote lets others in, and nobody else reaches --address {args.address}; "
+            "give an address of this machine too, such as --address 10.0.0.5, or leave --remote out"
+        )
     refuse_address(args.address, args.remote)
     refuse_hosts(args.host)
     refuse_port(args.address, args.port)
     phrase = passphrase(args.passphrase_file, is_needed=not is_loopback(args.address))
     gate = {VARIABLE: sealed(phrase)} if phrase is not None else {}
-    return serve(command(args.address, args.port, stores, args.open, args.host), gate)
+    status = serve(command(args.address, args.port, stores, args.open, args.host), gate)
+    if status:
+        refuse_port(args.address, args.port)  # another may have taken it since it was tried
+    return status
 
 
-def _refuse_other_files(path: Path) -> None:
-    """What the page could not open is refused here; a file that is empty may be a store that a run is just about to fill."""
+def refuse_store(store: str) -> None:
+    """What the page could not open is refused here, with its words; a file that is empty may be a store about to be filled.
+
+    One that somebody else holds for the moment is not: the page tries again.
+    """
+    from suite.store.browsing import Browser
+    from suite.store.files import locate, refuse_irregular
     from suite.store.schema import look, refuse_unreadable
+    from suite.store.sqlite import LOOKING_TIMEOUT_S, is_locked
 
     with naming_store(AS_ARGUMENT):
-        if look(path).state not in ("missing", "empty"):
-            refuse_unreadable(path)
+        found = locate(store)
+        path = found if "://" in store else Path(store)  # as it was given
+        refuse_irregular(path)
+        if not path.exists():
+            raise UsageError(
+                f"no store at {shown(Path(store))}; run `roofbench run` first, or name one: roofbench dashboard PATH"
+            )
+        try:
+            if look(path).state != "empty":
+                refuse_unreadable(path)
+                with Browser.open(str(path), busy_timeout_s=LOOKING_TIMEOUT_S) as browser:
+                    browser.entries()
+        except StoreUnusable as error:
+            if not is_locked(error):
+                raise
 
 
 def passphrase(file: Path | None, is_needed: bool) -> str | None:

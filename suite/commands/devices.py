@@ -25,6 +25,9 @@ roofbench devices backend=cuda     one backend only
 roofbench devices --json           with everything the runtime reports"""
 
 
+TAKEN = ("backend", "hydra.")  # with backends.NAME and backend@PLACE
+
+
 class Found(NamedTuple):
     """What one backend answered; ``folders`` hold the user's own sheets."""
 
@@ -89,6 +92,11 @@ def _refuse_other_forms(overrides: Sequence[str]) -> None:
         key, _, value = text.partition("=")
         if not value:
             raise UsageError(f"'{text}' does not name a backend; write backend=NAME, such as backend=cuda")
+        if not key.lstrip("+~").startswith(TAKEN):
+            raise UsageError(
+                f"'{text}' changes nothing here: roofbench devices takes backend=NAME and the options of backends, "
+                "backends.NAME.options.KEY=VALUE; other settings are for run and plan"
+            )
         if key == "backend" and "," in value and not value.startswith("["):
             raise UsageError(f"{text} gives several values; write 'backend=[{value}]' to ask each of them")
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from suite.commands.options import add_config_dir, add_json
+from suite.errors import UsageError
+from suite.paths import shown
 
 if TYPE_CHECKING:
     from suite.hardware.spec import HardwareSpec
@@ -17,7 +19,7 @@ Every figure has its source and how far to trust it; a figure that was not found
 which of the named models fit its memory, in which format and with how long a context.
 
 No sheet declares a CPU's figures: cpu is the one that is here, with what its peaks are derived from. A sheet of your own, in
-DIR/hardware/NAME.yaml of --config-dir DIR, has what a built-in one has; what it lacks is named."""
+DIR/hardware/NAME.yaml of --config-dir DIR, has what a built-in one has; what it lacks is listed with what does without it."""
 EXAMPLES = """\
 roofbench hardware                           all sheets
 roofbench hardware nvidia-h200-sxm5-141gb    one of them; part of its name will do where it is unique
@@ -66,5 +68,7 @@ def _of_this_cpu() -> "HardwareSpec":
 
 
 def _folders(config_dir: Path | None) -> list[Path]:
-    """The user's own sheets lie where Hydra looks for them too."""
+    """The user's own sheets lie where Hydra looks for them too; ``UsageError`` for a folder that is none."""
+    if config_dir is not None and not config_dir.is_dir():
+        raise UsageError(f"--config-dir {shown(config_dir)} is not a directory; name one that holds hardware/NAME.yaml")
     return [] if config_dir is None else [config_dir / "hardware"]

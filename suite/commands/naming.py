@@ -17,6 +17,18 @@ def takes_settings(parser: argparse.ArgumentParser) -> bool:
     return any(action.dest == "overrides" for action in parser._actions)
 
 
+def parser_of(parser: argparse.ArgumentParser, command: str) -> argparse.ArgumentParser:
+    """The parser of a command."""
+    return _own(parser, [command])[0]
+
+
+def has_option(parser: argparse.ArgumentParser, name: str) -> bool:
+    """Whether a command has an option, or one of its actions does."""
+    actions = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    own = name in parser._option_string_actions
+    return own or any(has_option(each, name) for action in actions for each in action.choices.values())
+
+
 def no_option(program: str, path: str) -> str:
     """What is said of ``--store`` to a command whose store is a setting."""
     return f"unknown option '{OPTION}' for {program}, whose store is a setting; write {SETTING}={path or 'PATH'}"

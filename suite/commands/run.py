@@ -31,9 +31,10 @@ Settings are key=value: a group picks a file (experiment=standard, backend=cuda,
 value ('jobs.gemm.shapes=[4096x4096x4096]', measure.target=0.002, store.url=h200.db). Groups: job, backend, measure,
 experiment, store, launcher, hardware. Bad settings end the command before anything runs or is created.
 
-A run can be interrupted and goes on with resume=RUN or resume=latest; what was finished is kept. A device that another run
-holds ends the command; wait_s=SECONDS waits for it. -m makes one run for each combination of values given with commas, all in
-the same store, and none where one of them cannot run here; Hydra notes what it swept under ./multirun.
+A run can be interrupted and goes on with resume=RUN or resume=latest; what was finished is kept. So does one that reached its
+own max_time_s, which is no interruption: its exit status is 0, or 3 where a case that it measured went wrong. A device that
+another run holds ends the command; wait_s=SECONDS waits for it. -m makes one run for each combination of values given with
+commas, all in the same store, and none where one of them cannot run here; Hydra notes what it swept under ./multirun.
 
 --cfg and --info show what would be composed, as in any Hydra program; the files that it comes from, which --cfg names, say
 what each setting means. --cfg experiment prints it, or with resume=RUN a stored run's settings, as one experiment file: what to

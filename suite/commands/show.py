@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from suite.rows import ResultDetail, ResultRow, RunInfo
     from suite.store.queries import Reader
 
+IN_DOUBT = "bound_in_doubt"  # in JSON: the bandwidth that decided the bound was measured while other work ran, or not resolved
 HELP_WIDTH = 124
 KEY_LENGTH = 6  # characters of a key that name a case; what is shorter and of digits alone is its number in the run
 SUMMARY = "Show a run's results as tables, or one case with its samples, telemetry and checks."
@@ -22,6 +23,7 @@ DETAIL = """\
 Each number has its regime (cache/load/dispatch), the half width of the 95 % interval of its median, what bounds it, and its
 share of the roof. Cases that were not timed say how they ended and why. CASE shows one of them with everything that is kept:
 its floors, its samples over time with clock, power and temperature beneath, telemetry, checks, environment and log.
+In JSON, bound_in_doubt says that the bandwidth by which a bound was found was measured while other work ran, or not resolved.
 
 words:
 """ + "\n".join(glossary_lines(HELP_WIDTH))
@@ -52,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     """Print what was asked for."""
     from suite.store.queries import Reader
 
+    _refuse_dropped(args)
     with Reader.open(args.store) as reader:
         if args.runs:
             lines = _runs(reader, args.json)
@@ -61,6 +64,21 @@ def run(args: argparse.Namespace) -> int:
             lines = _results(reader, args)
         sys.stdout.writelines(line + "\n" for line in lines)
     return 0
+
+
+def _refuse_dropped(args: argparse.Namespace) -> None:
+    """``UsageError`` for what the answer that was asked for would pass over."""
+    from suite.errors import UsageError
+
+    named = [text for text in (args.run_id, args.case) if text is not None]
+    if args.runs and (named or args.keys):
+        given = " ".join([*named, *(["--keys"] if args.keys else [])])
+        raise UsageError(
+            f"--runs lists every run and takes no {given}; leave --runs out to show {named[0] if named else 'one'}"
+        )
+    if args.keys and (args.case is not None or args.json):
+        given = "--json, whose rows have case_key and device_slot" if args.json else f"CASE {args.case}"
+        raise UsageError(f"--keys lists the keys of a run's cases as text and does not go with {given}; leave one of them out")
 
 
 def _runs(reader: "Reader", as_json: bool) -> Iterable[str]:
@@ -78,17 +96,20 @@ def _runs(reader: "Reader", as_json: bool) -> Iterable[str]:
 def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
     """Print a run as ``roofbench show`` does, and give its rows."""
     from suite.experiment_file import own_folder_lines
+    from suite.report.doubt import doubt_lines, in_doubt
     from suite.show.results import run_lines
     from suite.show.screen import screen_of
 
-    info, rows = reader.resolve(run_id), reader.results(run_id)
-    lines = run_lines(info, reader.devices(run_id), rows, screen_of(sys.stdout), reader.pause(info.run))
+    info, rows, devices = reader.resolve(run_id), reader.results(run_id), reader.devices(run_id)
+    table = run_lines(info, devices, rows, screen_of(sys.stdout), reader.pause(info.run))
+    lines = [*table, *doubt_lines(in_doubt(reader, devices, rows))]
     sys.stdout.writelines(line + "\n" for line in [*lines, *own_folder_lines(info, store_override(reader.path))])
     return rows
 
 
 def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     from suite.experiment_file import own_folder_lines
+    from suite.report.doubt import doubt_lines, in_doubt
     from suite.report.trust import distrust_lines
     from suite.show.imported import imported_lines
     from suite.show.results import case_hint, run_lines
@@ -97,7 +118,8 @@ def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     info = reader.resolve(args.run_id)
     rows = reader.results(info.run)
     if args.json:
-        return json_array(row.to_json() for row in rows)
+        doubted = in_doubt(reader, reader.devices(info.run), rows)
+        return json_array({**row.to_json(), IN_DOUBT: row.result_id in doubted} for row in rows)
     if args.keys:
         return (_keyed(number, row, len(str(len(rows)))) for number, row in enumerate(rows, 1))
     option = store_option(reader.path.resolve())
@@ -105,7 +127,8 @@ def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     screen = screen_of(sys.stdout)
     pause = reader.pause(info.run)
     shown = (*run_lines(info, devices, rows, screen, pause), *imported_lines(reader, rows, screen))
-    lines = (*shown, *distrust_lines(reader, [each.info for each in devices]))
+    doubts = doubt_lines(in_doubt(reader, devices, rows))
+    lines = (*shown, *doubts, *distrust_lines(reader, [each.info for each in devices]))
     lines = (*about_passes(info, args.run_id, option, _has_verdict(reader, info)), *lines)
     return (*lines, *own_folder_lines(info, store_override(reader.path)), *case_hint(info, rows, option))
 
@@ -170,6 +193,7 @@ def detail_json(detail: "ResultDetail", ground: "Ground") -> dict[str, Any]:
 
     A reading of telemetry that was missing is ``null``.
     """
+    from suite.report.doubt import is_in_doubt
     from suite.report.floors import floors
 
     measured = detail.measurement
@@ -179,7 +203,9 @@ def detail_json(detail: "ResultDetail", ground: "Ground") -> dict[str, Any]:
         plain["samples"] = {**plain["samples"], "durations": list(measured.samples.durations_ns), "clocks": clocks}
     environment = {group: {name: fact._asdict() for name, fact in facts.items()} for group, facts in detail.environment.items()}
     below = [floor._asdict() for floor in floors(detail.row, ground)]
-    return {**detail.row.to_json(), "floors": below, "measurement": plain, "environment": environment, "log": detail.log}
+    doubted = is_in_doubt(detail.row, ground.calibration, ground.ceilings.bandwidth_bytes_s)
+    told = {**detail.row.to_json(), IN_DOUBT: doubted}
+    return {**told, "floors": below, "measurement": plain, "environment": environment, "log": detail.log}
 
 
 def _keyed(number: int, row: "ResultRow", digits: int) -> str:

@@ -104,13 +104,15 @@ def _date(text: str) -> datetime:
 def _merge(args: argparse.Namespace) -> Iterator[str]:
     from suite.report.words import counted
     from suite.store.files import locate
-    from suite.store.maintain import merge
+    from suite.store.maintain import merge, refuse_source
     from suite.store.queries import Reader
 
-    for source in args.sources:
+    for source in args.sources:  # all of them before anything is copied
         with naming_store(AS_SOURCE):
             Reader.open(source).close()
-        merged = merge(source, args.store)
+            refuse_source(source, args.store)
+    for source in args.sources:
+        merged = merge(source, args.store, is_checked=True)
         for line in orphan_lines(locate(args.store), merged.orphans):
             say(line)
         added = (counted(merged.runs_added, "run"), counted(merged.results_added, "result"))

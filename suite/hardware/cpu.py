@@ -84,10 +84,10 @@ def derive(info: "DeviceInfo") -> HardwareSpec:
 def _clock(info: "DeviceInfo") -> Figure:
     if info.max_clock_hz is None:
         return NOT_FOUND
-    return replace(reported(info.max_clock_hz, NOT_FOUND), note=NOMINAL if _is_nominal(info) else "")
+    return replace(reported(info.max_clock_hz, NOT_FOUND), note=NOMINAL if is_nominal(info) else "")
 
 
-def _is_nominal(info: "DeviceInfo") -> bool:
+def is_nominal(info: "DeviceInfo") -> bool:
     """Whether the clock is what a label says: a guest sees no other, and without cpufreq no maximum can be read."""
     return info.details.get("guest") == "yes" or not info.details.get("clock_source", "").startswith(MAXIMUM_BY)
 
@@ -114,7 +114,7 @@ def _peak(rate: Rate, info: "DeviceInfo") -> Figure:
     if not info.max_clock_hz or not info.visible_units:
         missing = "maximum clock" if info.visible_units else "core count"
         return Figure(sources=(DERIVED,), note=f"the CPU reports no {missing}, so no peak follows")
-    clock = f"{info.max_clock_hz / 1e9:g} GHz{f' {NOMINAL}' if _is_nominal(info) else ''}"
+    clock = f"{info.max_clock_hz / 1e9:g} GHz{f' {NOMINAL}' if is_nominal(info) else ''}"
     how = f"{info.visible_units} cores x {rate.per_clock} a clock x {clock}; {rate.assumption}"
     return _figure(info.visible_units * rate.per_clock * info.max_clock_hz, how)
 

@@ -111,14 +111,19 @@ class Reader:
         """``high``, ``medium`` or ``low``; ``high`` where it may be left out."""
         return self.text("confidence", required, CONFIDENCES) or "high"
 
-    def figure(self, key: str, scale: float = 1.0) -> Figure:
-        """``{value, source, confidence[, derived][, note]}``; the value is multiplied by ``scale`` into base units."""
+    def figure(self, key: str, scale: float = 1.0, is_count: bool = False) -> Figure:
+        """``{value, source, confidence[, derived][, note]}``; the value is multiplied by ``scale`` into base units.
+
+        A count is a whole number.
+        """
         if self.get(key) is None:
             return NOT_FOUND
         reader = self.child(key)
         if "value" not in reader.data:
             reader.fail("value", "is missing; write null where it is not known")
         value = reader.number("value")
+        if is_count and value is not None and value != int(value):
+            reader.fail("value", f"is {value:g}, not a whole number")
         figure = Figure(
             value=None if value is None else value * scale,
             sources=reader.sources(),

@@ -27,7 +27,7 @@ def parse(data: Any, file: str) -> HardwareSpec:
         name=reader.text("name", required=True),
         vendor=reader.text("vendor", required=True),
         unit_name=units.text("name", required=True),
-        units=units.figure("count"),
+        units=units.figure("count", is_count=True),
         unit_detail=units.text("detail"),
         memory=_memory(reader.child("memory", required=True)),
         peaks=peaks,
@@ -85,7 +85,7 @@ def _caches(reader: Reader) -> Caches:
 
 def _threads(reader: Reader) -> Threads:
     names = ("warp_size", "max_warps_per_unit", "max_threads_per_unit")
-    figures: list[Figure] = [reader.figure(name) for name in names]
+    figures: list[Figure] = [reader.figure(name, is_count=True) for name in names]
     reader.finish()
     return Threads(*figures)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from suite.hardware.catalogue import all_specs
 from suite.hardware.figure import NOT_FOUND, Figure, Figures, Source
 from suite.hardware.fits import RESERVE, WEIGHT_BITS, Fit, Fits, fits
+from suite.hardware.lacks import lacks
 from suite.hardware.models import Model
 from suite.hardware.spec import PIPES, Check, HardwareSpec, Link, Memory
 from suite.hardware.terms import GRADES, used
@@ -68,6 +69,7 @@ def detail_lines(spec: HardwareSpec) -> list[str]:
         "runtime names", (f"  '{n.string}'  {n.confidence} {_numbers(n.sources, documents)}" for n in spec.runtime.device_names)
     )
     lines += _block("partitions", _partition_lines(spec, documents))
+    lines += _block("what this sheet lacks", (f"  {each.key:<26} {each.without}" for each in lacks(spec)))
     lines += _block("notes", (f"  {note}" for note in spec.notes))
     lines += _fit_lines(fits(spec))
     lines += _block("how far each figure is to be trusted", (f"  {grade}" for grade in GRADES))
@@ -89,6 +91,7 @@ def detail_json(spec: HardwareSpec) -> dict[str, Any]:
             | {"mismatch": check.mismatch, "reason": check.reason}
             for check in spec.checks
         ],
+        "lacks": [key for each in lacks(spec) for key in each.keys],
         "fits": what_fits.to_json() if what_fits else None,
     }
 

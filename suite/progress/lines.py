@@ -33,7 +33,7 @@ class Lines:
         match event:
             case SweepStarted(run, total, already_done):
                 kept = f", {already_done} of them already done" if already_done else ""
-                return f"run {run}: {total} cases{kept}"
+                return f"run {run}: {total} case{'s' * (total != 1)}{kept}"
             case CaseFinished(row, done, total, remaining_s):
                 left = f", {span(remaining_s)} left" if remaining_s is not None and done < total else ""
                 return f"[{done:>{len(str(total))}}/{total}] {case_title(row)}: {result_words(row)}{left}"

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from suite.case import Regime
 from suite.hardware.spec import VARIANTS, is_pipe, parse_pipe
-from suite.outcome import Bound
+from suite.outcome import Bound, Evidence
 from suite.report.panels import Panel
 from suite.report.words import rate_unit, si
 from suite.roofline import LAUNCH_MULTIPLE, Ceilings, above_derived, floors_s, in_cache
@@ -46,6 +46,19 @@ def missed_by(row: ResultRow, floor: Floor) -> float | None:
     return row.p50_s / floor.time_s if row.p50_s and floor.time_s else None
 
 
+def uncounted(row: ResultRow) -> str:
+    """Why the work of what another tool measured is not known, so that no rate and no bound follow; empty where it is."""
+    if row.evidence != Evidence.IMPORTED or row.flops or row.compulsory_bytes:
+        return ""
+    if row.params.get("world_size") == 1:
+        return "over a single rank nothing crosses a link"
+    lacking = [
+        *(["which operation it is"] if row.params.get("op", "unknown") == "unknown" else []),
+        *(["over how many ranks"] if "world_size" not in row.params else []),
+    ]
+    return f"what was imported does not say {' and '.join(lacking) or 'how many bytes it moves'}"
+
+
 def times_over(times: float | None) -> str:
     """How many times a floor the median is: ``1.08x``, ``18.3x``, ``1,636x``; empty where it is not known."""
     if times is None:
@@ -57,6 +70,8 @@ def verdict(row: ResultRow, found: Sequence[Floor]) -> str:
     """What limits the case and by how much that is missed, in one sentence."""
     roof = next((floor for floor in found if floor.applies), None)
     times = missed_by(row, roof) if roof else None
+    if row.bound == Bound.UNKNOWN and (why := uncounted(row)):
+        return f"bound unknown: {why}"
     if row.bound == Bound.UNKNOWN:
         return "bound unknown: no peak is known for what it computes with"
     if row.bound == Bound.CACHE:
@@ -100,6 +115,8 @@ def _memory(row: ResultRow, ground: Ground) -> Floor:
         doubt = ", while other work ran or not resolved" if calibration.is_memory_disturbed else ""
         kind = "spec sheet" if ceilings.bandwidth_bytes_s else f"measured on this device{doubt}"
         return Floor("memory", time_s, f"{rate}, {kind}", row.bound == Bound.MEMORY)
+    if why := uncounted(row):
+        return Floor("link", None, why, False)
     if not row.compulsory_bytes:
         return Floor("memory", None, "it moves no data", False)
     if in_cache(row.cache, row.compulsory_bytes, ceilings.llc_bytes):

@@ -107,7 +107,7 @@ def _run(document: ReportDocument, run: RunReport) -> Html:
 
 def _run_line(run: RunReport) -> str:
     info = run.info
-    counts = f"{sum(row.outcome == Outcome.OK for row in run.rows)} of {len(run.rows)} cases verified and timed"
+    counts = f"{sum(row.outcome == Outcome.OK for row in run.rows)} of {counted(len(run.rows), 'case')} verified and timed"
     parts = (
         f"experiment {info.experiment}" if info.experiment else "",
         info.status,

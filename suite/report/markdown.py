@@ -48,7 +48,11 @@ def _evidence(document: ReportDocument) -> Iterator[str]:
 def _run(run: RunReport) -> Iterator[str]:
     info = run.info
     verified = sum(row.outcome == Outcome.OK for row in run.rows)
-    facts = [info.status, f"started {moment(info.started_at)}", f"{verified} of {len(run.rows)} cases verified and timed"]
+    facts = [
+        info.status,
+        f"started {moment(info.started_at)}",
+        f"{verified} of {counted(len(run.rows), 'case')} verified and timed",
+    ]
     yield f"## Run {_text(info.run)}"
     yield _text(", ".join([f"experiment {info.experiment}", *facts] if info.experiment else facts))
     if info.note:

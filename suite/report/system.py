@@ -4,11 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from suite.backend import DeviceInfo, Fact
+from suite.hardware import cpu
+from suite.hardware.makers import is_cpu
 from suite.hardware.spec import HardwareSpec
+from suite.report.doubt import AGAIN, DISTURBED
 from suite.report.quantities import named_fact
 from suite.report.roofs import declared_peak_flop_s
 from suite.report.words import duration, rate_unit, si
-from suite.rows import Calibration
+from suite.rows import BANDWIDTHS, Calibration
 
 _NOT_SAID = "the runtime does not report it"
 _NO_SHEET = "no spec sheet is matched to this device"
@@ -79,7 +82,7 @@ def device_group(info: DeviceInfo, spec: HardwareSpec | None, match_reason: str)
         "units": _reported(info.visible_units),
         "memory": _reported(si(info.memory_bytes, "B") if info.memory_bytes else None),
         "last-level cache": _reported(_binary(info.llc_bytes)),
-        "maximum clock": _reported(si(info.max_clock_hz, "Hz") if info.max_clock_hz else None),
+        **_clock(info),
         "maximum memory clock": _reported(si(info.max_memory_clock_hz, "Hz") if info.max_memory_clock_hz else None),
         "power limit": _reported(si(info.power_limit_w, "W") if info.power_limit_w else None),
         "driver": _reported(info.driver),
@@ -97,10 +100,26 @@ def ceilings_group(spec: HardwareSpec | None, pipes: tuple[str, ...], calibratio
     facts = {
         **peaks,
         "memory bandwidth": _declared(spec, spec.bandwidth_bytes_s if spec else None, "B/s"),
-        **{f"{name} bandwidth": _calibrated(si(rate, "B/s") if rate else None) for name, rate in rates.items()},
-        **{f"empty kernel, {name}": _calibrated(duration(time) if time else None) for name, time in empties.items()},
+        **{
+            f"{name} bandwidth": _calibrated(si(rate, "B/s") if rate else None, _doubt(f"{name}_bytes_s", spec, calibration))
+            for name, rate in rates.items()
+        },
+        **{
+            f"empty kernel, {name}": _calibrated(duration(time) if time else None, _doubt(f"empty_{name}_s", spec, calibration))
+            for name, time in empties.items()
+        },
     }
     return Group("Ceilings", tuple(_field(name, fact) for name, fact in facts.items()))
+
+
+def _clock(info: DeviceInfo) -> dict[str, Fact]:
+    """A CPU's that nothing measured, nor told as its maximum, is its nominal one."""
+    clock = si(info.max_clock_hz, "Hz") if info.max_clock_hz else None
+    if clock is None or not (is_cpu(info) and cpu.is_nominal(info)):
+        return {"maximum clock": _reported(clock)}
+    source = info.details.get("clock_source", "")
+    told = f"by {source}; no maximum can be read here" if source else "no maximum can be read here"
+    return {"nominal clock": Fact(clock, "derived", told)}
 
 
 def _partition(info: DeviceInfo, spec: HardwareSpec | None) -> Fact:
@@ -132,8 +151,21 @@ def _known_by(spec: HardwareSpec) -> str:
     return "derived" if spec.derived else "declared"
 
 
-def _calibrated(value: str | None) -> Fact:
-    return Fact.unavailable(_NOT_CALIBRATED) if value is None else Fact.measured(value)
+def _calibrated(value: str | None, doubt: str) -> Fact:
+    return Fact.unavailable(_NOT_CALIBRATED) if value is None else Fact(value, "measured", doubt)
+
+
+def _doubt(name: str, spec: HardwareSpec | None, calibration: Calibration) -> str:
+    """What is to be known of a calibrated figure that was disturbed, and what rests on it; empty of one that was not.
+
+    Of the bandwidths the fastest decides bounds, and only where no sheet declares one.
+    """
+    if name not in calibration.disturbed:
+        return ""
+    decides = name not in BANDWIDTHS or (
+        getattr(calibration, name) == calibration.best_bytes_s and not (spec and spec.bandwidth_bytes_s)
+    )
+    return f"{DISTURBED}{f': bounds that rest on it may be wrong; {AGAIN}' * decides}"
 
 
 def _binary(size_bytes: int | None) -> str | None:

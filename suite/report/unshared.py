@@ -1,7 +1,7 @@
 """Why a result has no share of a ceiling: what would be divided by is not known, or is not what limits it."""
 
 from suite.outcome import Bound
-from suite.report.floors import Ground
+from suite.report.floors import Ground, uncounted
 from suite.roofline import above_derived
 from suite.rows import ResultRow, is_resolved
 
@@ -10,6 +10,8 @@ def unshared(row: ResultRow, ground: Ground) -> dict[str, str]:
     """Which share of a ceiling a timed result does not have, as a reader asks for it, and why."""
     if row.bound == Bound.CACHE:
         return {"no share": "its data stay in the last-level cache, whose bandwidth no sheet gives"}
+    if why := uncounted(row):
+        return {"no share": why}
     found = {}
     if row.fractions.spec is None:
         found["no share of spec"] = _no_spec(row, ground)

@@ -9,7 +9,7 @@ from suite.jobs.emulation import traffic_bytes
 from suite.measure.others import unknown
 from suite.measurement import Check, Measurement, SampleSet
 from suite.outcome import Outcome
-from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
+from suite.report.floors import Floor, Ground, floors, missed_by, times_over, uncounted, verdict
 from suite.report.printable import WHOLE_LENGTH, clipped, printable
 from suite.report.quantities import MASK, named_fact, readings, tokens_rate
 from suite.report.system import UNAVAILABLE, Field, together
@@ -119,8 +119,7 @@ def _identity(row: ResultRow, ground: Ground) -> dict[str, Any]:
         "semantics": ", ".join(f"{name}={value}" for name, value in row.semantics.items()) or "not said",
         "data": row.distribution,
         "execution": f"{row.execution}, {row.evidence}, attempt {row.attempt}, {row.finished_at} UTC",
-        "work": f"{si(row.flops, rate_unit(row.format).removesuffix('/s'))}, {si(row.compulsory_bytes, 'B')} compulsory, "
-        f"{row.arithmetic_intensity:.4g} per byte, pipe {row.pipe or 'none'}",
+        "work": _work_words(row),
     }
 
 
@@ -137,13 +136,7 @@ def _figures(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str,
         "steady": _steady(row),
         "contended": _contended(row, measured, ground),
         "bound": row.bound,
-        "rate": ", ".join(
-            [
-                *([si(row.flop_s, rate_unit(row.format))] if row.flops or not row.bytes_s else []),
-                bytes_rate(row),
-                *([tokens_rate(row.tokens_s)] if row.tokens_s else []),
-            ]
-        ),
+        "rate": _rates(row),
         **_traffic(row, measured),
         "of roof": ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in fractions.items()),
         **unshared(row, ground),
@@ -154,6 +147,20 @@ def _figures(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str,
         "throttle": UNKNOWN if row.throttle is None else spaced_percents(row.throttle) or "none seen",
         "peak memory": _peak_memory(measured),
     }
+
+
+def _rates(row: ResultRow) -> str:
+    if why := uncounted(row):
+        return f"{UNKNOWN}: {why}"
+    computing = [si(row.flop_s, rate_unit(row.format))] if row.flops or not row.bytes_s else []
+    return ", ".join([*computing, bytes_rate(row), *([tokens_rate(row.tokens_s)] if row.tokens_s else [])])
+
+
+def _work_words(row: ResultRow) -> str:
+    if why := uncounted(row):
+        return f"not known: {why}"
+    flop, moved = si(row.flops, rate_unit(row.format).removesuffix("/s")), si(row.compulsory_bytes, "B")
+    return f"{flop}, {moved} compulsory, {row.arithmetic_intensity:.4g} per byte, pipe {row.pipe or 'none'}"
 
 
 def _interval(row: ResultRow, measured: Measurement) -> str:

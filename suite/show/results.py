@@ -9,6 +9,7 @@ from suite.case import sizes_of
 from suite.outcome import Bound, Outcome
 from suite.report.printable import clipped, printable
 from suite.report.words import (
+    counted,
     duration,
     half_width_percent,
     marks,
@@ -96,7 +97,7 @@ def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen, pau
     state = screen.paint(printable(run.status), "green" if run.status == "complete" else "yellow")
     name = f"{clipped(printable(run.experiment))} " if run.experiment else ""
     title = screen.paint(printable(f"run {run.run}"), "bold")
-    yield f"{title}  {name}{state}, {run.finished} of {run.planned} cases, {_when(run, pause)}"
+    yield f"{title}  {name}{state}, {run.finished} of {counted(run.planned, 'case')}, {_when(run, pause)}"
     if run.note:
         yield f"  note: {clipped(printable(run.note))}"
     for device in devices:

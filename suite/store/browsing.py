@@ -18,6 +18,7 @@ from suite.store.listing import fetch, is_latest, rows_statement, to_listed_row,
 from suite.store.queries import Reader
 from suite.store.roofs import Roofs, best_bandwidth, best_rates, calibrated, history
 from suite.store.scopes import Entry, Found, Group, Scope, beginning, groups_of, in_order, joined, of_run
+from suite.store.strange import strange_objects
 
 _CASE = tables.table_of(tables.Case)
 _DEVICE = tables.table_of(tables.Device)
@@ -156,9 +157,7 @@ def _rows(connection: Connection, ids: Sequence[int]) -> list[ResultRow]:
 
 
 def _refuse_strange_objects(connection: Connection, path: Path) -> None:
-    strange = connection.exec_driver_sql(
-        "SELECT count(*) FROM sqlite_schema WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
-    ).scalar_one()
+    strange = len(strange_objects(connection))
     if strange:
         raise StoreUnusable(
             f"store {shown(path)} has {strange} views, triggers or virtual tables, which no store of roofbench has: "

@@ -26,6 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.types import NullType, TypeEngine
 
+from suite.hardware import cpu
 from suite.measurement import TIMED, SampleSet
 from suite.outcome import Evidence, Outcome
 from suite.store import sqlite, tables
@@ -38,13 +39,16 @@ from suite.store.damage import NO_TEXT, UNREADABLE, Damaged, converting, damaged
 from suite.store.integrity import flaws
 from suite.store.measured import read_columns, rebuild_samples
 from suite.store.plausible import PAIRS, RANGES, refuse_implausible, refuse_rates_of_nothing
-from suite.store.runs import describe
+from suite.store.problem import DerivedProblem, FileProblem, MissingReadings, Problem, StrangeObject
+from suite.store.runs import STATUSES, describe
 from suite.store.selftests import to_selftest
+from suite.store.strange import strange_objects
+from suite.store.summarised import summary_flaws
 from suite.store.tables import Base
 from suite.store.telemetry import missing, unpack_plausible
 
 CHUNK = 500  # rows read at once
-_OF_RESULT = re.compile(r"(result|sample_blob|telemetry_blob) (?P<id>\d+)")
+_OF_RESULT = re.compile(r"(result|sample_blob|telemetry_blob|summary) (?P<id>\d+)")
 
 Reading = Callable[[Connection, Sequence[int]], None]
 
@@ -61,25 +65,6 @@ _SUMMARY = tables.table_of(tables.Summary)
 _TELEMETRY = tables.table_of(tables.TelemetryBlob)
 
 
-class Problem(NamedTuple):
-    """Something that is not as it was written: where, and what."""
-
-    where: str
-    what: str
-
-
-class FileProblem(Problem):
-    """One of the file itself, below its rows."""
-
-
-class DerivedProblem(Problem):
-    """One of what can be derived anew from what was measured."""
-
-
-class MissingReadings(Problem):
-    """Readings of telemetry that were missing: every reader leaves them out, and what is derived is derived of the others."""
-
-
 def problems(path: Path) -> Iterator[Problem]:
     """Everything that is wrong with a store, as far as it can be read, each once."""
     broken = [FileProblem(*flaw) for flaw in flaws(path)]
@@ -87,34 +72,45 @@ def problems(path: Path) -> Iterator[Problem]:
     yield from dict.fromkeys(each for each in _content_problems(path) if not (broken and isinstance(each, FileProblem)))
 
 
-def refuse_damaged(path: Path, but: tuple[type[Problem], ...] = (MissingReadings,)) -> None:
+def refuse_damaged(path: Path, but: tuple[type[Problem], ...] = (MissingReadings, StrangeObject)) -> None:
     """``Damaged`` for the first thing that is wrong with a store and is not of a kind in ``but``."""
     for problem in problems(path):
         if not isinstance(problem, but):
             raise Damaged(problem.where, problem.what)
 
 
-def damaged_results(path: Path) -> dict[int, Problem]:
-    """The first thing that is wrong with each result, by its id; ``Damaged`` for what is not of one result alone.
+class Damage(NamedTuple):
+    """What is wrong with results, by their ids: the first thing in what was measured, and those whose summary alone is."""
 
-    What can be derived anew, and readings that were missing, are not among them.
+    results: dict[int, Problem]
+    underived: frozenset[int]
+
+
+def damage(path: Path) -> Damage:
+    """What is wrong with single results; ``Damaged`` for what is not of one result alone.
+
+    Readings that were missing are not among it, nor is what lies beside the tables.
     """
     found: dict[int, Problem] = {}
+    underived = set()
     for problem in problems(path):
-        if isinstance(problem, (DerivedProblem, MissingReadings)):
+        if isinstance(problem, (MissingReadings, StrangeObject)):
             continue
         row = _OF_RESULT.fullmatch(problem.where)
-        if row is None:
+        if isinstance(problem, DerivedProblem):
+            underived |= {int(row["id"])} if row else set()
+        elif row is None:
             raise Damaged(problem.where, problem.what)
-        found.setdefault(int(row["id"]), Problem(f"result {row['id']}", problem.what))
-    return found
+        else:
+            found.setdefault(int(row["id"]), Problem(f"result {row['id']}", problem.what))
+    return Damage(found, frozenset(underived))
 
 
 def _content_problems(path: Path) -> Iterator[Problem]:
     engine = sqlite.checking_engine(path)
     looks = (_lost_references, _doubles, _misfits, _unreadable_rows, _broken_samples, _broken_telemetry, _contradictions)
-    of_results = (_crossed_intervals, _misplaced_results, _odd_work, _lost_telemetry)
-    for look in (*looks, *of_results, _bare_runs, _odd_selftests):
+    of_results = (_crossed_intervals, _misplaced_results, _odd_work, _lost_telemetry, _underived)
+    for look in (*looks, *of_results, _odd_runs, _bare_runs, _lost_specs, _odd_selftests, _strange_objects):
         try:
             with sqlite.reading(engine) as connection:
                 yield from look(connection)
@@ -395,6 +391,31 @@ def _bare_runs(connection: Connection) -> Iterator[Problem]:
         bare = select(_RUN.c.id).where(~select(table.c.id).where(table.c.run_id == _RUN.c.id).exists())
         for run_id in connection.scalars(bare):
             yield Problem(f"run {run_id}", f"it has no {table.name}")
+
+
+def _odd_runs(connection: Connection) -> Iterator[Problem]:
+    for row in connection.execute(select(_RUN.c.id, _RUN.c.status)):
+        if row.status not in STATUSES:
+            yield Problem(f"run {row.id}", f"its status '{one_line(str(row.status))}' is none of {', '.join(STATUSES)}")
+
+
+def _lost_specs(connection: Connection) -> Iterator[Problem]:
+    """What is derived of a CPU stands nowhere else; a sheet of the table can be looked up again."""
+    for row in connection.execute(select(_DEVICE.c.id, _DEVICE.c.hardware, _DEVICE.c.spec)):
+        if row.hardware == cpu.ID and row.spec is None:
+            yield Problem(f"device {row.id}", "the spec that was derived of it is missing")
+
+
+def _underived(connection: Connection) -> Iterator[Problem]:
+    """Summaries of these formulas that say what these do not give; those of others are not held against them."""
+    for result_id, what in summary_flaws(connection):
+        yield DerivedProblem(f"summary {result_id}", what)
+
+
+def _strange_objects(connection: Connection) -> Iterator[Problem]:
+    for each in strange_objects(connection):
+        kind = "a virtual table" if each.kind == "table" else f"a {each.kind}"
+        yield StrangeObject(f"{each.kind} {one_line(each.name)}", f"{kind}, which no store of roofbench has")
 
 
 def _odd_selftests(connection: Connection) -> Iterator[Problem]:

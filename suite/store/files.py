@@ -58,6 +58,10 @@ def refuse_unwritable(path: Path, *, grows: bool = True) -> None:
         raise StoreUnusable(f"store {shown(path)} cannot be created: {shown(parent)} is no directory; create it first")
     refuse_irregular(path)
     _refuse_long_name(path)
+    if path.exists() and not os.access(path, os.R_OK):
+        raise StoreUnusable(
+            f"store {shown(path)} cannot be opened (Permission denied): it and its directory must be readable and writable"
+        )
     if path.exists() and not os.access(path, os.W_OK):
         raise StoreUnusable(f"store {shown(path)} is read-only: make it writable or choose another with store.url=PATH")
     if not os.access(parent, os.W_OK | os.X_OK):

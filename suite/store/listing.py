@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Double, Integer, Select, Text, and_, cast, exists, select, type_coerce
 from sqlalchemy.orm import aliased
 
-from suite.outcome import Evidence, Outcome
+from suite.outcome import Bound, Evidence, Outcome
 from suite.rows import Fractions, ResultRow
 from suite.store.columns import SafeText, load_json, refuse_non_count, refuse_non_number, refuse_non_text
 from suite.store.counts import refuse_miscounted
@@ -150,6 +150,8 @@ def to_listed_row(fields: dict[str, Any], empirical: Empirical | None = None) ->
 
 def _row(fields: dict[str, Any], empirical: Empirical | None) -> ResultRow:
     fields.pop("method_version", None)
+    if _has_uncounted_work(fields):
+        fields |= {"bound": Bound.UNKNOWN.value, "flop_s": None, "bytes_s": None}
     fields["arithmetic_intensity"] = Work(fields["flops"], fields["compulsory_bytes"], None).arithmetic_intensity
     seen = empirical(fields) if empirical else None
     _say_plainly(fields)
@@ -159,6 +161,15 @@ def _row(fields: dict[str, Any], empirical: Empirical | None) -> ResultRow:
         fractions=Fractions(fields.pop("fraction_spec"), fields.pop("fraction_boost"), fields.pop("fraction_at_clock"), seen),
         **fields,
     )
+
+
+def _has_uncounted_work(fields: Mapping[str, Any]) -> bool:
+    """Whether a timed row of another tool is of a work that nobody knows: its operation or its ranks are not told, or one.
+
+    It is stored with no work, of which rates of 0 follow, and that it was launched and nothing else.
+    """
+    no_work = not fields["flops"] and not fields["compulsory_bytes"]
+    return fields["evidence"] == Evidence.IMPORTED and no_work and fields["p50_s"] is not None
 
 
 def _without_figures(fields: dict[str, Any], found: Damaged) -> ResultRow:

@@ -12,11 +12,13 @@ from sqlalchemy import Connection, delete, func, select
 from suite.errors import StoreUnusable, UsageError
 from suite.store import lease, remedy, schema, selftests, sqlite, tables
 from suite.store import rebuild as rebuilding
-from suite.store.check import FileProblem, Problem, damaged_results, problems
+from suite.store.check import damage, problems
+from suite.store.damage import Damaged
 from suite.store.files import locate, refuse_irregular, refuse_unwritable, shown
 from suite.store.foreign import foreign_log
 from suite.store.integrity import flaws
-from suite.store.merge import Merged, merge
+from suite.store.merge import Merged, merge, refuse_source
+from suite.store.problem import FileProblem, Problem
 from suite.store.rebuild import Stored, Summarize
 from suite.store.runs import find_run
 from suite.store.schema import Upgrade
@@ -25,7 +27,7 @@ from suite.store.writer import Store
 
 __all__ = [
     "Merged", "Problem", "Pruned", "Stored", "Summarize", "Upgrade", "Vacuumed",
-    "check", "in_log", "merge", "prune", "rebuild", "remedies", "upgrade", "vacuum",
+    "check", "in_log", "merge", "prune", "rebuild", "refuse_source", "remedies", "upgrade", "vacuum",
 ]  # fmt: skip
 
 _CASE = tables.table_of(tables.Case)
@@ -155,19 +157,21 @@ def remedies(url: str, found: Sequence[Problem]) -> list[str]:
 
 
 def rebuild(url: str, summarize: Summarize, *, everything: bool = False, tell: Tell = _tell_nobody) -> int:
-    """Derive summaries anew where they are of another version of the formulas or missing; returns how many.
+    """Derive summaries anew where they are of another version of the formulas, missing, or cannot be so; returns how many.
 
     A result that is damaged, or of which no summary follows that could be, stays as it is, and ``tell`` is given why.
     ``StoreUnusable`` where something else is wrong that summaries are derived from.
     """
     with _open(url) as store:
         with sqlite.translated(store.path, StoreUnusable):
-            left = damaged_results(store.path)
-        for problem in left.values():
+            found = damage(store.path)
+        for problem in found.results.values():
             tell(problem)
-        return rebuilding.rebuild(
-            store.session, summarize, everything, left, lambda found: tell(Problem(found.where, found.what))
-        )
+
+        def say(left: Damaged) -> None:
+            tell(Problem(left.where, left.what))
+
+        return rebuilding.rebuild(store.session, summarize, everything, found.results, say, found.underived)
 
 
 def _open(url: str, *, grows: bool = True) -> Store:
@@ -175,7 +179,7 @@ def _open(url: str, *, grows: bool = True) -> Store:
     path = locate(url)
     refuse_unwritable(path, grows=grows)
     if schema.look(path).state in ("missing", "empty"):
-        raise StoreUnusable(f"no store at {shown(path)}: run `roofbench run` first, or name one")
+        raise StoreUnusable(f"no store at {shown(path)}: run `roofbench run` first, or name one with --store PATH")
     return Store.open(url, grows=grows)
 
 

@@ -45,18 +45,25 @@ class Merged(NamedTuple):
     compiled_added: int = 0
 
 
-def merge(source: str, target: str) -> Merged:
-    """Copy what ``target`` lacks of ``source``: runs, results of runs, selftests, and cells that were compiled.
-
-    The source is checked first, and only read.  Interrupted, it may be repeated.  ``StoreUnusable``
-    and ``StoreWriteFailed`` as for ``Store.open`` and recording; ``UsageError`` for merging a store into itself.
-    """
+def refuse_source(source: str, target: str) -> None:
+    """``StoreUnusable`` for what cannot be merged, ``UsageError`` for a store into itself; looks only, at all of it."""
     path = locate(source)
     schema.refuse_unreadable(path)
     if locate(target) == path:
         raise UsageError(f"store {shown(path)} cannot be merged into itself: name another target")
     with sqlite.translated(path, StoreUnusable):
         refuse_damaged(path)  # half of it must not get into the target
+
+
+def merge(source: str, target: str, *, is_checked: bool = False) -> Merged:
+    """Copy what ``target`` lacks of ``source``: runs, results of runs, selftests, and cells that were compiled.
+
+    The source is checked first (see ``refuse_source``) unless it was, and only read.  Interrupted, it may be repeated.
+    ``StoreUnusable`` and ``StoreWriteFailed`` as for ``Store.open`` and recording.
+    """
+    if not is_checked:
+        refuse_source(source, target)
+    path = locate(source)
     with (
         Store.open(target) as store,
         sqlite.translated(path, StoreUnusable),

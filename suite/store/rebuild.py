@@ -1,10 +1,11 @@
 """Deriving the summary table anew from samples, work counts and telemetry, after the formulas changed."""
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, RowMapping, delete, insert, or_, select
+from sqlalchemy import Connection, Integer, RowMapping, delete, insert, or_, select, text
 
 from suite.case import Case, Regime, Workload, items
 from suite.measurement import Measurement, is_unread
@@ -61,23 +62,30 @@ Tell = Callable[[Damaged], None]
 
 
 def rebuild(
-    session: Session, summarize: Summarize, everything: bool = False, but: Collection[int] = (), tell: Tell = lambda found: None
+    session: Session,
+    summarize: Summarize,
+    everything: bool = False,
+    but: Collection[int] = (),
+    tell: Tell = lambda found: None,
+    also: Collection[int] = (),
 ) -> int:
     """Replace the summaries of other versions of the formulas, and those that are missing; return how many.
 
-    ``everything`` replaces those of this version too.  Calibrations come first: the others' bounds rest on them.  Results in
-    ``but`` are left as they are, and so is one of which no summary follows that could be: ``tell`` is given why.
+    ``everything`` replaces those of this version too; else those of the results in ``also`` are, which cannot be so.
+    Calibrations come first: the others' bounds rest on them.  Results in ``but`` are left as they are, and so is one of which
+    no summary follows that could be: ``tell`` is given why.
     """
     count = 0
     for calibrating in (True, False):
         last = 0
-        while ids := _stale(session, last, calibrating, everything):
+        while ids := _stale(session, last, calibrating, None if everything else also):
             count += _replace(session, [each for each in ids if each not in but], summarize, tell)
             last = ids[-1]
     return count
 
 
-def _stale(session: Session, last: int, calibrating: bool, everything: bool) -> Sequence[int]:
+def _stale(session: Session, last: int, calibrating: bool, also: Collection[int] | None) -> Sequence[int]:
+    """The next results to derive anew: what is stale, and those in ``also``, or where that is ``None`` all."""
     statement = (
         select(_RESULT.c.id)
         .join(_SAMPLES, _SAMPLES.c.result_id == _RESULT.c.id)
@@ -88,8 +96,11 @@ def _stale(session: Session, last: int, calibrating: bool, everything: bool) -> 
         .order_by(_RESULT.c.id)
         .limit(CHUNK)
     )
-    if not everything:
-        statement = statement.where(or_(_SUMMARY.c.result_id.is_(None), _SUMMARY.c.formulas_version != FORMULAS_VERSION))
+    if also is not None:
+        stale = or_(_SUMMARY.c.result_id.is_(None), _SUMMARY.c.formulas_version != FORMULAS_VERSION)
+        # As JSON: there may be more of them than a statement takes parameters.
+        wanted = text("SELECT value FROM json_each(:ids)").bindparams(ids=json.dumps(sorted(also))).columns(value=Integer)
+        statement = statement.where(or_(stale, _RESULT.c.id.in_(wanted)))
     with session.transaction() as connection:
         return connection.scalars(statement).all()
 

@@ -9,11 +9,12 @@ from sqlalchemy.exc import DBAPIError
 
 from suite.paths import for_shell
 from suite.store import sqlite, tables
-from suite.store.check import DerivedProblem, FileProblem, MissingReadings, Problem
 from suite.store.damage import UNREADABLE
 from suite.store.files import shown
+from suite.store.problem import DerivedProblem, FileProblem, MissingReadings, Problem, StrangeObject
 from suite.store.tables import Base
 
+QUOTE = '"'
 _ROW = re.compile(r"(?P<table>\w+) (?P<id>\d+)")
 
 _RESULT = tables.table_of(tables.Result)
@@ -24,7 +25,10 @@ def remedies(path: Path, found: Sequence[Problem]) -> Iterator[str]:
     """One line for each thing that can be done."""
     if any(isinstance(each, FileProblem) for each in found):
         yield from _of_file(path)
-    elif found and all(isinstance(each, MissingReadings) for each in found):
+        return
+    yield from _of_strange(path, [each for each in found if isinstance(each, StrangeObject)])
+    found = [each for each in found if not isinstance(each, StrangeObject)]
+    if found and all(isinstance(each, MissingReadings) for each in found):
         yield "nothing need be done: everything that reads them leaves these readings out"
     elif found and all(isinstance(each, (DerivedProblem, MissingReadings)) for each in found):
         yield f"derive anew what is wrong: {_command('rebuild', '--everything', '--store', path)}"
@@ -39,6 +43,14 @@ def _of_file(path: Path) -> Iterator[str]:
     salvage = f"sqlite3 {for_shell(str(path))} .recover | sqlite3 {for_shell(str(new))}"
     yield f"keep what can still be read in a new file, by a shell of SQLite that was built for it (sqlite.org's are): {salvage}"
     yield f"then {_command('check', '--store', new)}; where it is whole, {_command('merge', new)} takes its runs elsewhere"
+
+
+def _of_strange(path: Path, found: Sequence[StrangeObject]) -> Iterator[str]:
+    """The rows need nothing: what lies beside the tables goes, by a shell of SQLite."""
+    if found:
+        named = (each.where.partition(" ") for each in found)
+        drops = " ".join(f'DROP {kind} "{name.replace(QUOTE, 2 * QUOTE)}";' for kind, _, name in named)
+        yield f"remove what does not belong in it: sqlite3 {for_shell(str(path))} {for_shell(drops)}"
 
 
 def _of_rows(path: Path, found: Sequence[Problem]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from suite.store.damage import converting, json_object, texts
 from suite.store.files import shown
 from suite.store.listing import utc_text
 
+STATUSES = ("running", "complete", "interrupted", "failed")
 SELFTEST = "selftest"  # the experiment of runs that a selftest makes
 
 _ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is mistaken for another

@@ -5,9 +5,11 @@ import io
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from suite.commands import dashboard
 from suite.commands.dashboard import command, passphrase, refuse_address, refuse_hosts, refuse_port, serve
 from suite.errors import RoofbenchError, UsageError
 from suite.passphrase import VARIABLE, sealed
+from suite.store.writer import Store
+from tests.store import material
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
@@ -167,3 +171,74 @@ def test_stores_are_named_by_place_or_as_other_commands_name_theirs(tmp_path: Pa
     assert [word for word in served[0] if word.endswith(".db")] == [str(first), str(second)]
     with pytest.raises(UsageError, match=r"no store at .*c\.db"):
         dashboard.run(parser.parse_args(["--store", str(tmp_path / "c.db")]))
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    """What the command says instead of serving."""
+    monkeypatch.setattr(dashboard, "serve", lambda *_: pytest.fail("it was served"))
+    monkeypatch.setattr(dashboard, "refuse_port", lambda *_: None)
+    parser = argparse.ArgumentParser()
+    dashboard.arguments(parser)
+    with pytest.raises(RoofbenchError) as said:
+        dashboard.run(parser.parse_args(arguments))
+    return str(said.value)
+
+
+def test_a_store_that_the_page_would_refuse_is_refused_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "store.db"
+    with Store.open(str(path)) as store, store.start_run(material.run_start()) as run:
+        run.finish("complete")
+    whole = path.read_bytes()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("create view v as select 1")
+    said = refused(monkeypatch, str(path))
+    assert said == (
+        f"store {path} has 1 views, triggers or virtual tables, which no store of roofbench has: ask for another copy of it"
+    )
+    path.write_bytes(whole)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update run set started_at = 'yesterday'")
+    assert refused(monkeypatch, str(path)).startswith(f"{path} is damaged: ")
+    path.write_bytes(whole[: len(whole) // 4])
+    assert "is damaged" in refused(monkeypatch, str(path))
+
+
+def test_what_is_no_file_is_named_for_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert refused(monkeypatch, str(tmp_path)).startswith(f"store {tmp_path} is a directory: ")
+    said = refused(monkeypatch, str(tmp_path / "pipe"))
+    assert said == f"store {tmp_path / 'pipe'} is not a regular file: choose another with roofbench dashboard PATH"
+
+
+def test_letting_others_in_takes_an_address_that_they_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.db").touch()
+    said = refused(monkeypatch, "--remote", str(tmp_path / "a.db"))
+    assert said.startswith(
+        "--remote lets others in, and nobody else reaches --address 127.0.0.1; give an address of this machine"
+    )
+
+
+def test_a_port_that_was_taken_in_the_meantime_is_said_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.db").touch()
+    parser = argparse.ArgumentParser()
+    dashboard.arguments(parser)
+    with socket.socket() as other:
+
+        def take(*_: object) -> int:
+            other.listen()
+            return 1
+
+        other.bind(("127.0.0.1", 0))
+        args = parser.parse_args([str(tmp_path / "a.db"), "--port", str(other.getsockname()[1])])
+        tried = dashboard.refuse_port
+        looks: list[int] = []
+
+        def look(address: str, port: int) -> None:
+            looks.append(port)
+            if len(looks) > 1:
+                tried(address, port)
+
+        monkeypatch.setattr(dashboard, "refuse_port", look)
+        monkeypatch.setattr(dashboard, "serve", take)
+        with pytest.raises(RoofbenchError, match="cannot be used: Address already in use; choose another --port"):
+            dashboard.run(args)

@@ -109,12 +109,12 @@ def test_a_sheet_is_planned_on_its_maker_s_backend_or_the_one_that_was_named(
 
 @pytest.mark.parametrize("sheet", ["google-tpu-v5e", "nvidia-h200-sxm5-141gb"])
 def test_a_plan_for_a_machine_that_is_not_here_asks_nobody(
-    sheet: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    sheet: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """To ask JAX for a TPU loads it in a child for seconds."""
     asked: list[str] = []
     monkeypatch.setattr("suite.devices.ask_backend", lambda target, *_, **__: asked.append(target))
-    monkeypatch.setattr("suite.devices.DEVICE_NODES", {"cuda": Path("/nonexistent")})
+    monkeypatch.setattr("suite.devices.DEVICE_NODES", {"cuda": tmp_path / "none"})
     plan(capsys, f"hardware={sheet}", "jobs.gemm.formats=[bf16]", "jobs.gemm.shapes=[64]")
     assert asked == []
 

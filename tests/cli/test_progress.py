@@ -59,7 +59,7 @@ def test_a_log_has_one_line_for_each_thing_that_ended() -> None:
 
 
 def test_a_run_without_incident_ends_without_a_word() -> None:
-    assert told([SweepStarted("r", 1, 0), SweepFinished("r", "complete", "")]) == ["run r: 1 cases"]
+    assert told([SweepStarted("r", 1, 0), SweepFinished("r", "complete", "")]) == ["run r: 1 case"]
 
 
 ROUND = SearchRound(0, "gemm int8 library", "int8", 2, 5, 22, "8192x8192x4096", 1.4e15)
@@ -95,7 +95,7 @@ def test_every_line_is_out_before_the_next_event(monkeypatch: pytest.MonkeyPatch
     flushed: list[str] = []
     monkeypatch.setattr(stream, "flush", lambda: flushed.append(stream.getvalue()))
     Lines(stream)(SweepStarted("r", 1, 0))
-    assert flushed == ["run r: 1 cases\n"]
+    assert flushed == ["run r: 1 case\n"]
 
 
 def test_time_left_counts_down_between_cases(monkeypatch: pytest.MonkeyPatch) -> None:

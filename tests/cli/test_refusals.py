@@ -118,6 +118,46 @@ REFUSED = [
         "no store at 'n\\no\\x1b[2J.db'; run `roofbench run` first, or name one: roofbench dashboard PATH",
     ),
     (["dashboard", "no.db"], "no store at no.db; run `roofbench run` first, or name one: roofbench dashboard PATH"),
+    (["dashboard", "."], "store . is a directory: name a file, such as roofbench.db"),
+    (["dashboard", "--remote", "no.db"], "no store at no.db; run `roofbench run` first, or name one: roofbench dashboard PATH"),
+    *(
+        (arguments, f"{' '.join(option)} is an option of a command and stands behind it; write roofbench {where}")
+        for arguments, option, where in (
+            (["--store", "x", "show"], ["--store", "x"], "show --store x"),
+            (["--store=x", "show", "latest"], ["--store", "x"], "show --store x"),
+            (["--store", "x"], ["--store", "x"], "show --store x"),
+            (["--json", "show"], ["--json"], "show --json"),
+        )
+    ),
+    (["--store", "x", "run"], "unknown option '--store' for roofbench run, whose store is a setting; write store.url=PATH"),
+    (["--store", "x", "devices"], "unknown option '--store' for roofbench devices; did you mean '--json'?"),
+    (["show", "--runs", "nope"], "--runs lists every run and takes no nope; leave --runs out to show nope"),
+    (["show", "--runs", "latest", "7"], "--runs lists every run and takes no latest 7; leave --runs out to show latest"),
+    (["show", "--runs", "--keys"], "--runs lists every run and takes no --keys; leave --runs out to show one"),
+    (
+        ["show", "latest", "7", "--keys"],
+        "--keys lists the keys of a run's cases as text and does not go with CASE 7; leave one of them out",
+    ),
+    (
+        ["show", "--keys", "--json"],
+        "--keys lists the keys of a run's cases as text and does not go with --json, whose rows have case_key and device_slot; "
+        "leave one of them out",
+    ),
+    *(
+        (
+            ["devices", text],
+            f"'{text}' changes nothing here: roofbench devices takes backend=NAME and the options of backends, "
+            "backends.NAME.options.KEY=VALUE; other settings are for run and plan",
+        )
+        for text in ("device=0", "seed=1", "+hardware=my-xeon")
+    ),
+    *(
+        (
+            ["hardware", *name, "--config-dir", "nope"],
+            "--config-dir nope is not a directory; name one that holds hardware/NAME.yaml",
+        )
+        for name in ((), ("cpu",), ("h200",))
+    ),
     (["dashboard", "--port", "x"], "argument --port: invalid int value: 'x'; " + HELP.format("dashboard")),
 ]
 

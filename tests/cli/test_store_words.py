@@ -1,5 +1,7 @@
 """Each command speaks of a store by the option that it really has, and each action of ``store`` teaches with examples."""
 
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -55,10 +57,18 @@ def test_the_examples_can_be_parsed(action: str) -> None:
         assert args.action == action
 
 
+def written(path: Path) -> str:
+    """A run in a store, by its name; a made-up row's shares of a roof do not follow from its rate, as a check finds."""
+    name = write_store(path, [])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("update summary set fraction_spec = null, fraction_boost = null, fraction_at_clock = null")
+    return name
+
+
 @pytest.fixture
 def judged(tmp_path: Path) -> list[str]:
     """A store ``here.db`` with two runs and a selftest that rests on both; their names."""
-    runs = [write_store(tmp_path / "here.db", []) for _ in range(2)]
+    runs = [written(tmp_path / "here.db") for _ in range(2)]
     finding = Finding("flush", Status.OK, "cold is cold")
     with Store.open(str(tmp_path / "here.db")) as opened:
         opened.record_selftest(
@@ -101,9 +111,36 @@ def test_one_of_a_kind_is_spoken_of_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    write_store(tmp_path / "here.db", [])
+    written(tmp_path / "here.db")
     assert said_of(capsys, "merge", "here.db", "--store", "there.db") == ["here.db: 1 run and 1 result copied"]
     assert said_of(capsys, "merge", "here.db", "--store", "there.db") == [
         "here.db: 0 runs and 0 results copied, 1 was there already"
     ]
     assert said_of(capsys, "rebuild", "--everything", "--store", "here.db") == ["here.db: 1 result derived anew"]
+
+
+def test_a_merge_looks_at_every_source_before_it_copies_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("good.db", "odd.db"):
+        written(tmp_path / name)
+    with closing(sqlite3.connect(tmp_path / "odd.db")) as connection, connection:
+        connection.execute("update result set device_slot = -5")
+    (tmp_path / "text.db").write_text("not a database, but long enough to be looked at " * 20)
+    for bad, why in (("odd.db", "is damaged"), ("text.db", "is not a database"), ("no.db", "no store at"), ("m.db", "itself")):
+        if bad == "m.db":
+            written(tmp_path / "m.db")
+        assert cli.main(["store", "merge", "good.db", bad, "--store", "m.db"]) == 2
+        said = capsys.readouterr()
+        assert (said.out, why in said.err) == ("", True)
+        assert (tmp_path / "m.db").exists() is (bad == "m.db")
+
+
+@pytest.mark.parametrize("action", ["vacuum", "rebuild", "upgrade", "prune"])
+def test_maintenance_of_no_store_says_with_which_option_one_is_named(
+    action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["store", action, *(["RUN"] if action == "prune" else [])]) == 2
+    assert capsys.readouterr().err.endswith("run `roofbench run` first, or name one with --store PATH\n")

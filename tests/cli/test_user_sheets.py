@@ -94,3 +94,40 @@ def test_how_a_cpus_peaks_are_derived_can_be_looked_up(tmp_path: Path) -> None:
     assert said.out.startswith(f"{this_cpu()}   cpu\n")
     assert "derived from the cores, clock and instruction set that the CPU reports" in said.out
     assert json.loads(roofbench(tmp_path, "hardware", "cpu", "--json").out)["hardware"]["id"] == "cpu"
+
+
+def test_what_a_sheet_lacks_is_listed(tmp_path: Path) -> None:
+    folder = cpu_sheet(tmp_path / "conf")
+    said = roofbench(tmp_path, "hardware", "my-xeon", "--config-dir", str(folder))
+    assert said.status == 0, said.err
+    lacking = said.out.partition("\nwhat this sheet lacks\n")[2].partition("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in lacking] == [
+        "clocks_mhz.boost",
+        "caches.l2_mb",
+        "ops_per_clock_per_unit",
+        "peaks_tflop_s",
+    ]
+    assert lacking[-1].endswith(": fp64, fp32, tf32, fp16, fp8, fp6, fp4, int8, int4")
+    keys = json.loads(roofbench(tmp_path, "hardware", "my-xeon", "--config-dir", str(folder), "--json").out)["lacks"]
+    assert keys[:4] == ["clocks_mhz.boost", "caches.l2_mb", "ops_per_clock_per_unit.bf16", "peaks_tflop_s.fp64"]
+    assert "what this sheet lacks" not in roofbench(tmp_path, "hardware", "cpu").out
+
+
+def test_a_fractional_count_of_cores_is_refused(tmp_path: Path) -> None:
+    folder = cpu_sheet(tmp_path / "conf")
+    sheet = folder / "hardware" / "my-xeon.yaml"
+    sheet.write_text(sheet.read_text().replace("value: 2,", "value: 2.5,"))
+    said = roofbench(tmp_path, "hardware", "my-xeon", "--config-dir", str(folder))
+    assert (said.status, said.err) == (2, "roofbench: my-xeon.yaml: units.count.value is 2.5, not a whole number\n")
+
+
+def test_a_sheet_of_another_maker_s_cpu_is_refused_by_name(tmp_path: Path) -> None:
+    folder = cpu_sheet(tmp_path / "conf")
+    sheet = folder / "hardware" / "my-xeon.yaml"
+    sheet.write_text(sheet.read_text().replace(json.dumps(this_cpu()), "another name"))
+    other = "Intel" if "AMD" in this_cpu() else "AMD"
+    sheet.write_text(sheet.read_text().replace("vendor: Intel", f"vendor: {other}"))
+    said = roofbench(tmp_path, "run", "backend=cpu", "hardware=my-xeon", "--config-dir", str(folder))
+    if "AMD" in this_cpu() or "Intel" in this_cpu():
+        assert said.status == 2
+        assert f"and my-xeon one of {other}" in said.err

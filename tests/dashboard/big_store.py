@@ -199,7 +199,7 @@ def _summary(number: int, case: Case, work: Work, draw: random.Random) -> dict[s
         compute_s, memory_s = work.flops / PEAKS[work.pipe or "bf16"], work.compulsory_bytes / BANDWIDTH
         bound, roof_s = ("compute", compute_s) if compute_s > memory_s else ("memory", memory_s)
     p50_s = roof_s / share
-    fractions = dict.fromkeys(("fraction_boost", "fraction_at_clock"), None if bound == "link" else min(1.0, share * 1.06))
+    fractions = dict.fromkeys(("fraction_boost", "fraction_at_clock"))  # the sheet has no operations a clock
     return {
         "result_id": number,
         "device_id": 1,

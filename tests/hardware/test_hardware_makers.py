@@ -10,6 +10,7 @@ from suite.hardware.assign import assign, check_named
 from suite.hardware.catalogue import all_specs, load
 from suite.hardware.makers import CPU, maker, makers, why_not
 from suite.hardware.match import match
+from suite.hardware.runtime import DeviceName, Runtime
 from tests.hardware.devices import device
 
 H200 = load("nvidia-h200-sxm5-141gb")
@@ -84,3 +85,32 @@ def test_a_partition_gets_its_share_of_a_named_sheet_and_says_where_it_does_not(
     assert strange.spec is not None
     assert strange.spec.peak_flop_s("bf16") == 989.5e12
     assert "figures of the whole: partition 'half of it' is none that the sheet" in strange.reason
+
+
+XEON = device("Intel(R) Xeon(R) Processor", "cpu")
+NEOVERSE = device("ARM Neoverse-V2", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("info", "vendor", "refused"),
+    [
+        (EPYC, "Intel", True),
+        (EPYC, "AMD", False),
+        (XEON, "AMD", True),
+        (XEON, "Intel Corporation", False),
+        (XEON, "Somebody", False),
+        (NEOVERSE, "Intel", False),
+        (device("Intel(R) Xeon(R) Processor", "xla", details={"platform": "cpu"}), "AMD", True),
+        (device("Amdahl 1", "cpu"), "Intel", False),
+    ],
+)
+def test_a_sheet_of_another_maker_s_cpu_is_refused_where_both_are_known(info: DeviceInfo, vendor: str, refused: bool) -> None:
+    sheet = replace(H200, id="my-cpu", vendor=vendor, unit_name="core", runtime=Runtime())
+    assert bool(why_not(sheet, info)) is refused
+    named = replace(sheet, runtime=Runtime(device_names=(DeviceName(info.name, "", (), "high"),)))
+    assert why_not(named, info) == ""
+
+
+def test_the_refusal_of_a_cpu_s_sheet_names_both_makers() -> None:
+    sheet = replace(H200, id="my-xeon", vendor="Intel", unit_name="core", runtime=Runtime())
+    assert why_not(sheet, EPYC) == "cpu device 0 (AMD EPYC) is a CPU of AMD, and my-xeon one of Intel"

@@ -17,6 +17,7 @@ from suite.importers.rows import CollectiveLog
 from suite.jobs.collective import CollectiveJob, CollectiveSettings
 from suite.outcome import Outcome
 from suite.report.document import build
+from suite.report.floors import uncounted
 from suite.report.markdown import render_markdown
 from suite.rows import ResultRow, RunInfo
 from suite.show.imported import imported_lines
@@ -269,3 +270,46 @@ def test_an_imported_run_cannot_be_gone_on_with() -> None:
 def _is(row: ResultRow, op: str, size: int, ranks: int, in_place: bool) -> bool:
     given = row.params.get("op"), row.params.get("message_bytes"), row.params.get("world_size"), row.switches["in_place"]
     return given == (op, size, ranks, in_place)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("one_gpu_a6000_truncated", "over a single rank nothing crosses a link"),
+        ("sendrecv_inplace_NA_truncated", ""),
+        ("rows_headerless_8ranks", ""),
+    ],
+)
+def test_what_moves_a_number_of_bytes_that_nobody_knows_has_no_rate_and_no_bound(
+    name: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["import", str(DATA / f"nccl/{name}.log")]) == 0
+    with Reader.open("roofbench.db") as reader:
+        rows = [row for row in reader.results() if row.p50_s]
+    assert rows
+    for row in rows:
+        known = bool(row.compulsory_bytes)
+        assert (row.bound, row.flop_s, bool(row.bytes_s)) == (("link", 0.0, True) if known else ("unknown", None, False))
+    capsys.readouterr()
+    assert main(["show", "latest", "1"]) == 0
+    said = capsys.readouterr().out
+    assert "it moves no data" not in said
+    assert "launch bound" not in said
+    if why:
+        assert f"n/a: {why}" in said
+        assert f"bound unknown: {why}" in said
+    assert main(["store", "check"]) == 0
+
+
+def test_a_log_that_does_not_tell_operation_or_ranks_says_which() -> None:
+    row = collective("ring", 2, 1024, 1e-5, evidence="imported", flops=0, compulsory_bytes=0)
+    lacking = {"op": "unknown", "message_bytes": 1024}
+    assert uncounted(row) == "what was imported does not say how many bytes it moves"
+    assert (
+        uncounted(replace(row, params={**lacking, "world_size": 8})) == "what was imported does not say which operation it is"
+    )
+    assert uncounted(replace(row, params=lacking)) == (
+        "what was imported does not say which operation it is and over how many ranks"
+    )
+    assert uncounted(replace(row, evidence="measured")) == ""

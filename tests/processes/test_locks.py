@@ -78,9 +78,10 @@ def test_a_held_device_is_refused_with_holder_run_and_remedy() -> None:
             "is held by run r1, process {pid}; wait for it with wait_s=SECONDS, or choose another with device=; "
             "if it is yours, 'kill {pid}' stops it",
         ),
+        ({"run": "that is starting"}, "is held by a run that is starting, process {pid}; wait for it"),
         ({"user": "\033[31mada\n"}, "is held by run unknown, process {pid} of user [31mada; wait for it"),
     ],
-    ids=["another's", "an older version's", "made up"],
+    ids=["another's", "an older version's", "without a name yet", "made up"],
 )
 def test_whose_run_it_is_and_since_when_is_said_and_nobody_is_told_to_stop_another_s(
     written: dict[str, str], told: str

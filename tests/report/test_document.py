@@ -163,3 +163,28 @@ def test_figures_of_the_system_have_units_and_memory_one_unit_everywhere():
     (run,) = build(reader, ["latest"]).runs
     fields = {f.name: f.value for group in (*run.devices[0].system, *run.system) for f in group.fields}
     assert (fields["total"], fields["max sm clock"], fields["memory"]) == ("135 GB", "1.98 GHz", "150 GB")
+
+
+@pytest.mark.parametrize(
+    ("details", "name", "status", "reason"),
+    [
+        ({"clock_source": "cpufreq cpuinfo_max_freq", "guest": "no"}, "maximum clock", "measured", ""),
+        (
+            {"clock_source": "the model name", "guest": "yes"},
+            "nominal clock",
+            "derived",
+            "by the model name; no maximum can be read here",
+        ),
+        ({}, "nominal clock", "derived", "no maximum can be read here"),
+    ],
+)
+def test_a_cpu_s_clock_is_called_its_maximum_only_where_that_was_read(details, name, status, reason):
+    info = replace(device().info, backend="cpu", max_clock_hz=2.6e9, details=details)
+    fields = fields_of(FakeReader((result(),), device_rows=(replace(device(), info=info),)))
+    assert [each for each in ("maximum clock", "nominal clock") if each in fields] == [name]
+    assert (fields[name].value, fields[name].status, fields[name].reason) == ("2.60 GHz", status, reason)
+
+
+def test_a_gpu_s_clock_is_its_maximum():
+    info = replace(device().info, max_clock_hz=1.98e9)
+    assert fields_of(FakeReader((result(),), device_rows=(replace(device(), info=info),)))["maximum clock"].value == "1.98 GHz"

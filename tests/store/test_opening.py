@@ -12,10 +12,10 @@ import pytest
 
 from suite import cli
 from suite.errors import StoreUnusable
-from suite.store import files
+from suite.store import files, maintain
 from suite.store import sqlite as database
 from suite.store.queries import Reader
-from suite.store.writer import Store
+from suite.store.writer import Store, refuse_unusable
 from tests.store import material
 from tests.store.places import unwritable
 
@@ -336,3 +336,20 @@ def test_a_full_disk_is_seen_before_anything_is_written(store: Path, monkeypatch
     assert "4096 bytes are free" in refused(str(store))
     assert "4096 bytes are free" in refused(str(store.parent / "new.db"))
     assert sorted(everything_in(store.parent)) == ["store.db"]
+
+
+@pytest.mark.parametrize(
+    "act", [maintain.vacuum, maintain.prune, lambda url: maintain.rebuild(url, lambda _: None), refuse_unusable]
+)
+def test_a_store_that_may_not_be_read_is_not_called_read_only(
+    act: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Mode 000, as the system answers everybody but root."""
+    path = tmp_path / "store.db"
+    Store.open(str(path)).close()
+    monkeypatch.setattr(os, "access", lambda asked, *_: asked != path)
+    with pytest.raises(StoreUnusable) as told:
+        act(str(path))
+    assert str(told.value) == (
+        f"store {path} cannot be opened (Permission denied): it and its directory must be readable and writable"
+    )
