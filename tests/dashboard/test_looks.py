@@ -1,0 +1,99 @@
+"""Every page as it looks, light, dark and narrow, against the picture of it that somebody has looked at.
+
+Pictures are in ``looks``, small: what moves, vanishes or changes its colour shows in them, a letter does not.  They are of one
+browser with one set of fonts.  After a change that was meant, and that was looked at in full size:
+
+    ROOFBENCH_LOOKS=DIR pytest -m "" tests/dashboard/test_looks.py    # full size into DIR, small ones into looks
+"""
+
+import io
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.dashboard.test_browser import ME, PAGES, address, browser, folder, settled  # noqa: F401
+from tests.report.browsing import NARROW, WIDE
+
+pytestmark = pytest.mark.browser
+LOOKS = Path(__file__).with_name("looks")
+WRITTEN = os.environ.get("ROOFBENCH_LOOKS", "")
+WIDTH = 160  # of a kept picture, pixels
+CELL = 8  # of these pixels, compared by their mean
+# Of 255: anti-aliasing and a shift by a pixel stay under these; a missing figure, table or colour does not.
+CELL_AT_MOST, MEAN_AT_MOST, HEIGHT_AT_MOST = 50, 2.0, 0.02
+LONGEST = 6000
+LOOKED_AT = {"light": (WIDE, "light"), "dark": (WIDE, "dark"), "narrow": (NARROW, "light")}
+EVERY = [(name, look) for name in PAGES for look in LOOKED_AT]
+EVERY_DAY = ("roofline", "dark")
+
+
+def taken(browser, url: str, name: str, look: str) -> Image.Image:  # noqa: F811
+    """The whole page."""
+    width, scheme = LOOKED_AT[look]
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce")
+    try:
+        page = context.new_page()
+        page.goto(url)
+        settled(page, figure=name != "run")
+        height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+        page.set_viewport_size({"width": width, "height": min(LONGEST, height)})
+        page.wait_for_timeout(1500)  # figures follow the window
+        return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    finally:
+        context.close()
+
+
+def small(picture: Image.Image) -> Image.Image:
+    return picture.resize((WIDTH, round(picture.height * WIDTH / picture.width)), Image.Resampling.BOX)
+
+
+def cells(picture: Image.Image) -> np.ndarray:
+    """Means of cells, (rows, columns, 3)."""
+    rows = picture.height // CELL
+    numbers = np.asarray(picture, dtype=float)[: rows * CELL, : WIDTH // CELL * CELL]
+    return numbers.reshape(rows, CELL, WIDTH // CELL, CELL, 3).mean((1, 3))
+
+
+def differences(seen: Image.Image, kept: Image.Image) -> list[str]:
+    """What is beyond the limits; nothing where both look alike."""
+    if abs(seen.height - kept.height) > max(CELL, HEIGHT_AT_MOST * kept.height):
+        return [f"it is {seen.height} pixels high, not {kept.height}"]
+    rows = min(seen.height, kept.height) // CELL
+    apart = np.abs(cells(seen)[:rows] - cells(kept)[:rows]).max(2)
+    found = []
+    if apart.max() > CELL_AT_MOST:
+        row, column = np.unravel_index(apart.argmax(), apart.shape)
+        found.append(
+            f"at {row / rows:.0%} of its height and {column / apart.shape[1]:.0%} of its width it is {apart.max():.0f} off"
+        )
+    if apart.mean() > MEAN_AT_MOST:
+        found.append(f"it is {apart.mean():.1f} off in the mean")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "look"), [pytest.param(*each, marks=() if each == EVERY_DAY else pytest.mark.thorough) for each in EVERY]
+)
+def test_a_page_looks_as_it_did_when_it_was_looked_at(browser, address, name, look):  # noqa: F811
+    title = f"{name or 'overview'}-{look}.png"
+    picture = taken(browser, f"{address}/{name}?{ME}", name, look)
+    if WRITTEN:
+        picture.save(Path(WRITTEN) / title)
+        small(picture).save(LOOKS / title, optimize=True)
+    assert differences(small(picture), Image.open(LOOKS / title).convert("RGB")) == []
+
+
+def test_what_is_gone_or_has_another_colour_is_found():
+    page = Image.new("RGB", (WIDTH, 400), "white")
+    page.paste("#2a78c8", (20, 40, 140, 200))
+    moved, recoloured = (Image.new("RGB", (WIDTH, 400), "white") for _ in range(2))
+    moved.paste("#2a78c8", (20, 60, 140, 220))
+    recoloured.paste("#c8782a", (20, 40, 140, 200))
+    assert differences(page, page) == []
+    assert len(differences(moved, page)) == 2
+    assert len(differences(recoloured, page)) == 2
+    assert differences(Image.new("RGB", (WIDTH, 400), "white"), page)
+    assert "pixels high" in differences(page.crop((0, 0, WIDTH, 360)), page)[0]
