@@ -124,14 +124,23 @@ def audit(module: Module, elements: int) -> Audit:
     loops = module.loops()
     inside = module.reachable(*(called for loop in loops for called in loop.calls))
     body = [each for name in inside for each in module.computations[name]]
-    copied = [each for each in body if each.opcode in ("copy", "copy-start") and each.elements >= elements]
     return Audit(
         len(loops),
         tuple(each.name for each in _working(list(module.outside()), elements)),
-        sum(array.size_bytes for each in copied for array in each.arrays[:1]),
+        _copied_bytes(body, elements),
         next((each.name for each in body if each.opcode == "fusion" and _writes_two(each, elements)), ""),
         sum(is_product(each) for each in body),
     )
+
+
+def copied_bytes(module: Module, elements: int) -> int:
+    """What a program without a loop copies, of arrays of at least ``elements``."""
+    return _copied_bytes([each for body in module.computations.values() for each in body], elements)
+
+
+def _copied_bytes(instructions: Sequence[Instruction], elements: int) -> int:
+    copies = (each for each in instructions if each.opcode in ("copy", "copy-start") and each.elements >= elements)
+    return sum(array.size_bytes for each in copies for array in each.arrays[:1])
 
 
 def _working(instructions: Sequence[Instruction], elements: int) -> list[Instruction]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from backends.jax import calibration, collective, gemm
+from backends.jax import attention, calibration, collective, decode, gemm
 from backends.jax.collective.kernel import XlaCollective
 from backends.jax.kernel import XlaKernel
 from backends.jax.target import Target
@@ -22,6 +22,8 @@ PORTS = {
     "gemm": Port(gemm.reason, gemm.prepare),
     "calibration": Port(calibration.reason, calibration.prepare),
     "collective": Port(collective.reason, collective.prepare),
+    "attention": Port(attention.reason, attention.prepare),
+    "decode": Port(decode.reason, decode.prepare),
 }
 
 

@@ -90,7 +90,8 @@ class XlaKernel:
         shape, dtype = self._plan.output
         while len(self._spares) < rotations - 1:
             self._spares.append([check.poisoned(shape, dtype) for _ in range(self.sets)])
-        return compile_loop(self._plan.compute, self._arguments, self._slots(rotations), turns, self._plan.products)
+        slots, products = self._slots(rotations), self._plan.products
+        return compile_loop(self._plan.compute, self._arguments, slots, turns, products, self._launch)
 
     def run(self, loop: Loop, rotations: int = 1) -> None:
         """Run a loop's program to its end, in the kernel's buffers."""

@@ -16,6 +16,8 @@ BESIDE = {
     "quantised": ("backends/torch/gemm", "backends/torch/quantise"),
     "grouped": ("suite/jobs/grouped_gemm",),
     "xla_collective": ("suite/collectives", "suite/jobs/collective"),
+    "xla_attention": ("suite/jobs/attention",),
+    "xla_decode": ("suite/jobs/decode",),
 }
 
 
@@ -37,7 +39,7 @@ class Program:
 def programs() -> tuple[Program, ...]:
     """In the order in which the matrix shows them."""
     triton = (*_gemm(), *_quantised(), *_grouped(), *_attention(), *_decode(), *_streaming(), *_small())
-    return (*triton, *_xla_gemm(), *_xla_calibration(), *_xla_collectives())
+    return (*triton, *_xla_gemm(), *_xla_attention(), *_xla_decode(), *_xla_calibration(), *_xla_collectives())
 
 
 def _triton(name: str, make: str, **given: Any) -> Program:
@@ -134,6 +136,33 @@ def _xla(name: str, make: str, **given: Any) -> Program:
 def _xla_gemm() -> Iterator[Program]:
     for name in ("bf16", "fp16", "fp32", "fp64", "tf32", "int8", "fp8_e4m3"):
         yield _xla(f"xla_gemm.{name}", "xla:gemm", format=name, side=8192 if name == "bf16" else 4096)
+
+
+def _xla_attention() -> Iterator[Program]:
+    """Heads of Llama-3-8B, of a model without groups, and DeepSeek's in a prefill."""
+    grouped, equal, latent = "32/8x128", "32x128", "128x192/128"
+    for name in ("bf16", "fp16", "fp32"):
+        yield _xla(f"xla_attention.naive.{name}", "xla:attention", implementation="naive", format=name, heads=grouped)
+    naive = {"implementation": "naive", "format": "bf16"}
+    yield _xla("xla_attention.naive.bf16.mla", "xla:attention", **naive, heads=latent)
+    yield _xla("xla_attention.naive.bf16.backward", "xla:attention", **naive, heads=grouped, direction="backward")
+    math = {"implementation": "library_math", "format": "bf16", "heads": grouped}
+    yield _xla("xla_attention.library_math.bf16", "xla:attention", **math)
+    yield _xla("xla_attention.library_math.bf16.backward", "xla:attention", **math, direction="backward")
+    flash = {"implementation": "library_flash", "format": "bf16", "heads": equal}
+    yield _xla("xla_attention.library_flash.bf16", "xla:attention", **flash)
+
+
+def _xla_decode() -> Iterator[Program]:
+    """Heads of Llama-3-8B, and DeepSeek's latent ones."""
+    pages = {"heads": "32/8x128", "page_size": 16}
+    for name in ("bf16", "fp16", "fp32"):
+        yield _xla(f"xla_decode.naive.{name}", "xla:decode", implementation="naive", format=name, **pages)
+    for name in ("fp8_e4m3", "int8"):
+        yield _xla(f"xla_decode.naive.{name}", "xla:decode", implementation="naive", format=name, scaling="token", **pages)
+    latent = {"heads": "128/1x576/512", "page_size": 64}
+    yield _xla("xla_decode.naive.bf16.mla", "xla:decode", implementation="naive", format="bf16", **latent)
+    yield _xla("xla_decode.library_flash.bf16", "xla:decode", implementation="library_flash", format="bf16", **pages)
 
 
 def _xla_calibration() -> Iterator[Program]:

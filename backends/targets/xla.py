@@ -28,6 +28,8 @@ SETTINGS = {
 }
 FLAGS, FORCED = "XLA_FLAGS", f"--xla_force_host_platform_device_count={RANKS}"
 MESSAGE_BYTES = 64 << 20
+ATTENDED = 2048  # queries and keys of a sequence, whose scores a v5e has room for
+SEQUENCES, CACHED = 32, 4096  # of a decoding step, tokens of each
 COSTS = {"flops": "flops", "bytes accessed": "bytes_accessed", "optimal_seconds": "optimal_s"}
 SIZES = {
     "generated_code_size_in_bytes": "code_bytes",
@@ -37,10 +39,14 @@ SIZES = {
 
 
 class Compiled(NamedTuple):
-    """An executable, and the format that its products are to be in; ``None`` where it has none."""
+    """An executable, and the format that its products are to be in; ``None`` where it has none.
+
+    ``kernel`` is the function whose own kernel has the products, where they stand in no HLO: it takes the format as it is.
+    """
 
     executable: Any
     format: str | None = None
+    kernel: str = ""
 
 
 def prepare() -> None:
@@ -80,9 +86,8 @@ def gemm(devices: Sequence[Any], target: str, format: str, side: int) -> Compile
 
     if reason := Target(_kind(target)).missing(format):
         raise Refused(reason)
-    return Compiled(
-        _launch(plan_of(format, Sizes(side, side, side, "nt"), {}), devices[0], scaled=format == "fp8_e4m3"), format
-    )
+    scales = ((), ()) if format == "fp8_e4m3" else ()
+    return Compiled(_launch(plan_of(format, Sizes(side, side, side, "nt"), {}), devices[0], scales), format)
 
 
 def calibration(devices: Sequence[Any], target: str, op: str, size_bytes: int) -> Compiled:
@@ -116,6 +121,53 @@ def collective(devices: Sequence[Any], target: str, op: str, implementation: str
     return Compiled(compiled(task, list(devices), jnp.dtype(jnp.float32)).run)
 
 
+def attention(
+    devices: Sequence[Any], target: str, implementation: str, format: str, heads: str, direction: str = "forward"
+) -> Compiled:
+    """Causal attention, or its gradients, over two sequences."""
+    from backends.jax import attention
+    from backends.jax.attention.preparing import plan_of
+    from backends.jax.attention.ways import WAYS
+    from backends.jax.target import Target
+    from suite.case import Case, Regime, Workload
+    from suite.jobs.attention.sizes import CAUSAL, Sizes, params_of, parse_heads
+
+    q_heads, kv_heads, head_dim, v_head_dim = parse_heads(heads)
+    sizes = Sizes(direction, 2, q_heads, kv_heads, ATTENDED, ATTENDED, head_dim, v_head_dim, CAUSAL)
+    case = Case(Workload("attention", format, params_of(sizes)), implementation, "xla", Regime("cold", "sustained", "device"))
+    if reason := attention.reason(case, Target(_kind(target))):
+        raise Refused(reason)
+    kernel = "" if WAYS[implementation].products(sizes) else WAYS[implementation].call
+    return Compiled(_launch(plan_of(implementation, format, sizes), devices[0]), format, kernel)
+
+
+def decode(
+    devices: Sequence[Any], target: str, implementation: str, format: str, heads: str, page_size: int, scaling: str = ""
+) -> Compiled:
+    """One new token of each of several sequences of one length, over a cache in pages."""
+    from backends.jax import decode
+    from backends.jax.decode.filling import scale_shape
+    from backends.jax.decode.preparing import plan_of, step_of
+    from backends.jax.decode.ways import WAYS
+    from backends.jax.target import Target
+    from suite.case import Case, Regime, Workload, items
+    from suite.jobs.decode.sizes import Sizes, params_of, parse_heads
+
+    q_heads, kv_heads, head_dim, v_head_dim = parse_heads(heads)
+    sizes = Sizes(SEQUENCES, q_heads, kv_heads, 1, CACHED, head_dim, v_head_dim, page_size)
+    workload = Workload("decode", format, params_of(sizes), semantics=items({"scaling": scaling} if scaling else {}))
+    if reason := decode.reason(
+        Case(workload, implementation, "xla", Regime("cold", "sustained", "device")), Target(_kind(target))
+    ):
+        raise Refused(reason)
+    step, way = step_of(implementation, workload), WAYS[implementation]
+    shape = scale_shape(step)
+    scales = () if shape is None else (shape,) * len(step.caches)
+    return Compiled(
+        _launch(plan_of(implementation, step), devices[0], scales), step.activation, "" if way.products else way.call
+    )
+
+
 def facts(compiled: Compiled, target: str) -> dict[str, Any]:
     """Of an executable: what XLA reckons it costs, what memory it takes, and what its products take."""
     analysis = compiled.executable.cost_analysis() or {}
@@ -134,8 +186,10 @@ def _executed(compiled: Compiled, target: str) -> dict[str, Any]:
     if compiled.format is None:
         return {"instructions": [], "execution": "", "instead": ""}
     taken = sorted(product_types(parse(str(compiled.executable.as_text()))))
+    if compiled.kernel and not taken:
+        return {"instructions": [compiled.kernel.rpartition(".")[2]], "execution": "native", "instead": ""}
     told = {"instructions": [f"{name} operands in the HLO" for name in taken]}
-    if FORMATS[compiled.format].xla not in taken:
+    if taken != [FORMATS[compiled.format].xla]:
         return {**told, "execution": "upcast", "instead": f"XLA multiplies {', '.join(taken) or 'in a form that is not shown'}"}
     pipe = _pipe(compiled.format)
     if (named := BY_NAME[target].sheet) and (sheet := load(named)).peak_flop_s(pipe) is None:
@@ -146,8 +200,8 @@ def _executed(compiled: Compiled, target: str) -> dict[str, Any]:
     return {**told, "execution": "native", "instead": ""}
 
 
-def _launch(plan: Any, device: Any, *, scaled: bool = False) -> Any:
-    """One launch as the product compiles it, from shapes alone."""
+def _launch(plan: Any, device: Any, scales: Sequence[tuple[int, ...]] = ()) -> Any:
+    """One launch as the product compiles it, from shapes alone; ``scales`` are those of what the operands are multiplied by."""
     import jax
     from jax.sharding import SingleDeviceSharding
 
@@ -156,8 +210,8 @@ def _launch(plan: Any, device: Any, *, scaled: bool = False) -> Any:
     def shape(sizes: tuple[int, ...], kind: Any) -> Any:
         return jax.ShapeDtypeStruct(sizes, kind, sharding=SingleDeviceSharding(device))
 
-    scalars = len(plan.scalars) + (len(plan.operands) if scaled else 0)
-    operands = (*(shape(*each) for each in plan.operands), *(shape((), "float32") for _ in range(scalars)))
+    beside = (*scales, *(() for _ in plan.scalars))
+    operands = (*(shape(*each) for each in plan.operands), *(shape(sizes, "float32") for sizes in beside))
     return compile_launch(plan.compute, operands, shape(*plan.output)).run
 
 

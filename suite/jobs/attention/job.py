@@ -24,9 +24,10 @@ from suite.settings import JobSettings
 from suite.work import Footprint, Work
 
 # Who computes.  ``naive`` writes the scores to memory; ``library_*`` are the backends of torch's
-# scaled_dot_product_attention; ``flex`` is flex_attention, compiled; ``flash_attn`` and ``flash_attn_4`` the packages of these
-# names; ``triton`` a portable kernel of roofbench's own, cut into tiles by a table, ``triton_tuned`` in whichever of several
-# ways was the fastest when they were tried, ``gluon`` a kernel of its own for Hopper.
+# scaled_dot_product_attention, through XLA those of jax.nn's dot_product_attention (``library_math``, ``library_cudnn``) and
+# the kernel that JAX ships for TPUs (``library_flash``); ``flex`` is flex_attention, compiled; ``flash_attn`` and
+# ``flash_attn_4`` the packages of these names; ``triton`` a portable kernel of roofbench's own, cut into tiles by a table,
+# ``triton_tuned`` in whichever of several ways was the fastest when they were tried, ``gluon`` a kernel of its own for Hopper.
 IMPLEMENTATIONS = (
     "naive",
     "library_math",

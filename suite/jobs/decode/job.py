@@ -29,7 +29,8 @@ from suite.work import Footprint, Work
 
 # Who computes.  ``naive`` gathers the pages into one piece of memory and attends to that; ``library_*`` are the backends of
 # torch's scaled_dot_product_attention on keys and values that lie in one piece already, the baseline that no page table costs
-# anything; ``flashinfer`` is the package of this name; ``triton`` a kernel of roofbench's own, cut by a table, ``triton_tuned``
+# anything; through XLA ``library_flash`` is the kernel that JAX ships for TPUs, which goes through the page table;
+# ``flashinfer`` is the package of this name; ``triton`` a kernel of roofbench's own, cut by a table, ``triton_tuned``
 # in whichever of several ways was the fastest when they were tried.
 IMPLEMENTATIONS = ("naive", "library_math", "library_flash", "library_cudnn", "flashinfer", "triton", "triton_tuned")
 DISTRIBUTIONS = ("normal", "uniform", "integer", "zeros", "constant", "outliers")

@@ -95,6 +95,28 @@ def test_xla_compiles_for_the_cpu(tmp_path: Path) -> None:
     assert found["xla_collective.all_reduce", "cpu"]["facts"]["bytes_accessed"] > 0
 
 
+def test_xla_compiles_attention_and_decoding_for_the_cpu(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    attention, decode = "xla_attention.naive.fp32", "xla_decode.naive.int8"
+    flash = ("xla_attention.library_flash.bf16", "xla_decode.library_flash.bf16")
+    found = answers(tmp_path, *((name, "cpu") for name in (attention, decode, *flash)), kind="xla")
+    assert found[attention, "cpu"]["facts"]["execution"] == "native", found[attention, "cpu"]
+    assert found[attention, "cpu"]["facts"]["flops"] >= 2 * 32 * 2048**2 * 2 * 2 * 128  # of all pairs: a mask leaves none out
+    assert found[decode, "cpu"]["facts"]["peak_bytes"] >= 2 * 32 * 4096 * 8 * 128  # keys and values of one byte
+    for name in flash:
+        assert found[name, "cpu"]["outcome"] == "unsupported"
+        assert "Pallas kernel for TPUs" in found[name, "cpu"]["reason"]
+
+
+def test_the_kernels_that_jax_ships_for_tpus_compile_for_one(tmp_path: Path) -> None:
+    pytest.importorskip("libtpu")
+    wanted = {"xla_attention.library_flash.bf16": "flash_attention", "xla_decode.library_flash.bf16": "paged_attention"}
+    found = answers(tmp_path, *((name, "v5e") for name in wanted), kind="xla")
+    for name, kernel in wanted.items():
+        facts = found[name, "v5e"]["facts"]
+        assert (facts["execution"], facts["instructions"]) == ("native", [kernel])
+
+
 def test_xlas_estimate_for_a_v5e_that_is_not_there_is_its_declared_peak(tmp_path: Path) -> None:
     """Within 1 %: the figure that shows that XLA reckons for the chip that was asked for."""
     pytest.importorskip("libtpu")
