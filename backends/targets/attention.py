@@ -4,10 +4,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import torch
+
 from backends.targets.made import Made, empty, refuse
 from backends.triton.attention.call import Gradients, Operands, backward_calls, forward_call, hopper_call
-from backends.triton.attention.choices import choices_of_forward, choices_of_keys, choices_of_queries, hopper_choices
+from backends.triton.attention.choices import (
+    choices_of_forward,
+    choices_of_keys,
+    choices_of_queries,
+    hopper_backward_choices,
+    hopper_choices,
+)
 from backends.triton.attention.config import BackwardConfig
+from backends.triton.attention.hopper_backward_call import hopper_backward_calls, room_for
 from backends.triton.attention.port import GLUON, refused
 from backends.triton.attention.problem import FULL, Problem, causal
 from backends.triton.gemm.call import Call
@@ -31,6 +40,21 @@ def gluon(device: Device, **given: Any) -> Made:
     refuse(refused(GLUON, problem, device, backward=False))
     tensors = operands(problem)
     return _made(problem, hopper_choices(problem), lambda config: [hopper_call(problem, config, device, tensors)])
+
+
+def gluon_prepare_blocks(device: Device, **given: Any) -> Made:
+    """Where the sums of the gradients for Hopper begin."""
+    return _gluon_gradients(device, problem_of(**given), 1)
+
+
+def gluon_gradients(device: Device, **given: Any) -> Made:
+    """The gradients for Hopper."""
+    return _gluon_gradients(device, problem_of(**given), 2)
+
+
+def gluon_round_sums(device: Device, **given: Any) -> Made:
+    """dQ from its sums."""
+    return _gluon_gradients(device, problem_of(**given), 3)
 
 
 def row_products(device: Device, **given: Any) -> Made:
@@ -86,6 +110,18 @@ def _gradients(
 ) -> Made:
     refuse(refused("triton", problem, device, backward=True))
     return _made(problem, configs, lambda config: backward(problem, pair(config), device)[wanted])
+
+
+def _gluon_gradients(device: Device, problem: Problem, launches: int) -> Made:
+    """The first of the three launches; the product spares the few words that the second of them spills."""
+    refuse(refused(GLUON, problem, device, backward=True))
+    held = operands(problem)
+    given, room = Gradients(held.o, held.q, held.k, held.v, held.lse), room_for(problem, torch.device("meta"))
+    return Made(
+        hopper_backward_choices(),
+        lambda config: hopper_backward_calls(problem, config, held, given, room)[:launches],
+        emulation=partial(emulation, format_name=problem.format) if launches == 2 else None,
+    )
 
 
 def _made(problem: Problem, configs: Sequence[Any], calls: Callable[[Any], Sequence[Call]]) -> Made:

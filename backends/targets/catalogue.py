@@ -96,6 +96,8 @@ def _attention() -> Iterator[Program]:
     yield _triton("attention.forward.fp16", "attention:forward", format="fp16", is_causal=True, **wide)
     yield _triton("attention.forward.fp8_e4m3", "attention:forward", format="fp8_e4m3", is_causal=True, **wide)
     yield _triton("attention.gluon.bf16", "attention:gluon", **bf16, **wide)
+    for name in ("prepare_blocks", "gradients", "round_sums"):
+        yield _triton(f"attention.gluon.{name}.bf16", f"attention:gluon_{name}", **bf16, **wide)
     for name in ("row_products", "keys", "queries"):
         yield _triton(f"attention.{name}.bf16", f"attention:{name}", **bf16, **wide)
 
