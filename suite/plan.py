@@ -38,7 +38,7 @@ BURST_FLOOR_S = 100e-6  # shorter kernels do not hold a burst window's clock lon
 MEMORY_SHARE = 0.92  # of a device's memory: context, allocator and library workspaces take the rest
 FLUSH_BYTES_S = 8e9  # what flushing a CPU's cache is assumed to run at, for predicting time only
 SETUP_S = 0.6  # compiling, filling and checking a small case, for predicting time only
-SETTLING_WINDOWS = 4  # two that agree at the least; an H200 took three to six, its power limit being why
+SETTLING_WINDOWS = 4  # two that agree at the least; an H200 took three to ten, its power limit being why
 
 
 class Machine(NamedTuple):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from backends.decode_data import LOUD, MEAN_SQUARES, meeting_columns
 from backends.seeds import mixed_seed
 from backends.torch.data import DISTRIBUTIONS
-from backends.torch.decode.cache import LOUD, MEAN_SQUARES, meeting_columns
 from backends.torch.decode.error import quantisation_error
 from backends.torch.decode.kernel import DecodeKernel
 from backends.torch.decode.places import own_tokens

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from backends.blind_spots import ATTENTION
 from backends.host.cpuinfo import memory_available_bytes
 from backends.jax.attention.executed import executed
 from backends.jax.attention.kernel import RowwiseKernel
@@ -21,24 +22,6 @@ from backends.jax.target import FORMATS, Target
 from suite.case import Case, Workload
 from suite.jobs.attention import Sizes, sizes_of
 
-# What a comparison with the reference cannot tell from a right result, because the wrong one has the same numbers.
-BLIND_SPOTS = {
-    "zeros": (
-        "operands read in another layout",
-        "results kept from other data",
-        "a wrong scale",
-        "a wrong mask",
-        "swapped heads",
-    ),
-    "constant": (
-        "operands read in another layout",
-        "results kept from other data",
-        "a wrong scale of the scores",
-        "a wrong mask",
-        "keys left out",
-        "swapped heads",
-    ),
-}
 SCORE_BYTES = 4
 SCORE_ARRAYS = 2  # of all pairs, at the least: scores and weights
 WITHOUT_SCORES = ("library_cudnn", "library_flash")
@@ -104,5 +87,5 @@ def _description(implementation: str, workload: Workload, sizes: Sizes, kind: st
         "output": "dQ, dK and dV, one after the other" if sizes.is_backward else "O",
         "mask_alignment": "the last query stands at the last key",
         "accumulate": "fp32",
-        "check_cannot_see": list(BLIND_SPOTS.get(workload.distribution, ())),
+        "check_cannot_see": list(ATTENTION.get(workload.distribution, ())),
     }

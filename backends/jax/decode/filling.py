@@ -6,7 +6,6 @@ begins with the numbers of one of its queries in each group, as many as make it 
 all other keys together: a key that is left out at the end, or one too many, would else be lost in a long sequence's rounding.
 """
 
-import math
 from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
@@ -17,6 +16,7 @@ import numpy as np
 from jax import lax
 from numpy.typing import NDArray
 
+from backends.decode_data import LOUD, meeting_columns
 from backends.jax.data import DISTRIBUTIONS, Operand, drawn
 from backends.jax.decode.stored import DTYPES, Storing
 from backends.jax.decode.table import cache_pages, drawn_table
@@ -25,9 +25,6 @@ from backends.seeds import mixed_seed
 from suite.jobs.decode import Sizes
 
 CHUNK_NUMBERS = 1 << 24  # drawn, rounded and put into their pages at a time
-LOUD = 8.0  # with scores of many standard deviations
-# Mean square of the data, where a key that is partly a query is told by it; 0 where every key is a query already.
-MEAN_SQUARES = {"normal": 1.0, "uniform": 1 / 3, "integer": 2 / 3, "outliers": 1.0, "zeros": 0.0, "constant": 0.0}
 
 
 class Step(NamedTuple):
@@ -78,17 +75,6 @@ def filled(step: Step, distribution: str, seed: int) -> tuple[Operand, ...]:
         special = Special(table.unused, loud, table.latest, met)
         caches.append(_cache(step, width, special, distribution, place))
     return Operand(_placed(table.entries)), Operand(_placed(np.array(sizes.tokens, dtype=np.int32))), q, *caches
-
-
-def meeting_columns(sizes: Sizes, distribution: str) -> int:
-    """How many numbers a latest key has of a query.
-
-    Where scores are standard normal, the squares of n weights sum to e / n; that of one key with a score of 1 + ln(n) / 2 is as
-    much.
-    """
-    wanted = 1.0 + 0.5 * math.log(sizes.kv_len)
-    of_each = MEAN_SQUARES[distribution] / math.sqrt(sizes.head_dim)
-    return min(sizes.head_dim, math.ceil(wanted / of_each)) if of_each else 0
 
 
 def scale_shape(step: Step) -> tuple[int, ...] | None:

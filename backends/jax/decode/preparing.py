@@ -1,18 +1,19 @@
 """A decoding step made ready: shapes, computation, and what is said of it."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
+from backends.blind_spots import of_decode
+from backends.decode_data import meeting_columns
 from backends.host.cpuinfo import memory_available_bytes
 from backends.jax.attention.executed import executed
 from backends.jax.attention.passing import passing
 from backends.jax.attention.preparing import precise
-from backends.jax.decode.filling import Step, cache_shape, meeting_columns
+from backends.jax.decode.filling import Step, cache_shape
 from backends.jax.decode.kernel import DecodeKernel
 from backends.jax.decode.reference import Decoding
 from backends.jax.decode.stored import DTYPES, Storing
@@ -22,23 +23,10 @@ from backends.jax.hlo import parse
 from backends.jax.kernel import Plan
 from backends.jax.target import Target
 from suite.case import Case, Workload
-from suite.jobs.decode import FORMATS, DecodeJob, Sizes, activation_of, scaling_of, sizes_of
+from suite.jobs.decode import FORMATS, DecodeJob, activation_of, scaling_of, sizes_of
 from suite.jobs.decode.cache import cache_bytes
 from suite.jobs.decode.job import bytes_of, separate_bytes_of
-from suite.measure.verify import PROJECTION_ALLOWANCE
 
-# What a comparison with the reference cannot tell from a right result, because the wrong one has the same numbers.
-BLIND_SPOTS = {
-    "zeros": ("a page of another sequence", "results kept from other data", "a wrong scale", "a wrong mask", "swapped heads"),
-    "outliers": ("single keys left out",),  # beside scores of outliers they weigh nothing
-    "constant": (
-        "a page of another sequence",
-        "results kept from other data",
-        "a wrong scale of the scores",
-        "keys left out",
-        "swapped heads",
-    ),
-}
 WIDE_BYTES = 4  # of a gathered number where a host converts it
 
 
@@ -89,18 +77,6 @@ def _compute(way: Way, step: Step) -> Callable[..., jax.Array]:
     return compute
 
 
-def blind_spots(workload: Workload, sizes: Sizes) -> Sequence[str]:
-    """What the check does not see on this data, and in sequences this long.
-
-    Another sequence's numbers in one page change a row by about sqrt(2 x its tokens / the row's) of its size.
-    """
-    spots = list(BLIND_SPOTS.get(workload.distribution, ()))
-    seen = PROJECTION_ALLOWANCE * DecodeJob().tolerance(workload, ())
-    if math.sqrt(2 * sizes.page_size / max(sizes.tokens)) < seen and workload.distribution not in BLIND_SPOTS:
-        spots.append("a single wrong page in the middle of the longest sequence")
-    return spots
-
-
 def _refuse_too_large(step: Step) -> None:
     """A host gives out memory that it does not have, and ends whoever then uses it."""
     sizes = step.sizes
@@ -138,5 +114,5 @@ def _description(implementation: str, workload: Workload, step: Step, kind: str,
         **({"bytes_without_sharing": separate_bytes_of(workload).total} if sizes.shared_prefix else {}),
         **({"latest_keys": {"columns_of_a_query": columns}} if columns else {}),
         "accumulate": "fp32",
-        "check_cannot_see": list(blind_spots(workload, sizes)),
+        "check_cannot_see": list(of_decode(workload, sizes)),
     }

@@ -1,11 +1,11 @@
 """A decoding step made ready: buffers, launches, and what is said of them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from backends.torch.decode.cache import meeting_columns
+from backends.blind_spots import of_decode
+from backends.decode_data import meeting_columns
 from backends.torch.decode.error import quantisation_error
 from backends.torch.decode.kernel import DecodeKernel
 from backends.torch.decode.operands import Buffers, allocate
@@ -18,20 +18,6 @@ from suite.case import Case, Workload
 from suite.jobs.decode import FORMATS, DecodeJob, Sizes, activation_of, scaling_of, sizes_of
 from suite.jobs.decode.cache import cache_bytes
 from suite.jobs.decode.job import bytes_of, separate_bytes_of
-from suite.measure.verify import PROJECTION_ALLOWANCE
-
-# What a comparison with the reference cannot tell from a right result, because the wrong one has the same numbers.
-BLIND_SPOTS = {
-    "zeros": ("a page of another sequence", "results kept from other data", "a wrong scale", "a wrong mask", "swapped heads"),
-    "outliers": ("single keys left out",),  # beside scores of outliers they weigh nothing
-    "constant": (
-        "a page of another sequence",
-        "results kept from other data",
-        "a wrong scale of the scores",
-        "keys left out",
-        "swapped heads",
-    ),
-}
 
 
 def prepare(case: Case, target: Target, sets: int, seed: int) -> DecodeKernel:
@@ -47,18 +33,6 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> DecodeKernel:
     kernel.refill(seed)
     kernel.poison()
     return kernel
-
-
-def blind_spots(workload: Workload, sizes: Sizes) -> Sequence[str]:
-    """What the check does not see on this data, and in sequences this long.
-
-    Another sequence's numbers in one page change a row by about sqrt(2 x its tokens / the row's) of its size.
-    """
-    spots = list(BLIND_SPOTS.get(workload.distribution, ()))
-    seen = PROJECTION_ALLOWANCE * DecodeJob().tolerance(workload, ())
-    if math.sqrt(2 * sizes.page_size / max(sizes.tokens)) < seen and workload.distribution not in BLIND_SPOTS:
-        spots.append("a single wrong page in the middle of the longest sequence")
-    return spots
 
 
 def _description(case: Case, sizes: Sizes, buffers: Sequence[Buffers]) -> dict[str, Any]:
@@ -82,7 +56,7 @@ def _description(case: Case, sizes: Sizes, buffers: Sequence[Buffers]) -> dict[s
         **_latest_keys(case.workload, sizes),
         "accumulate": "fp32",
         "reference": "float64",
-        "check_cannot_see": list(blind_spots(case.workload, sizes)),
+        "check_cannot_see": list(of_decode(case.workload, sizes)),
     }
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from jax.experimental.pallas import tpu as pltpu
 
+from backends.decode_data import LOUD, meeting_columns
 from backends.jax import decode, program
 from backends.jax.data import Operand
-from backends.jax.decode.filling import LOUD, filled, meeting_columns
+from backends.jax.decode.filling import filled
 from backends.jax.decode.kernel import DecodeKernel
 from backends.jax.decode.paged import block_pages
 from backends.jax.decode.preparing import plan_of, step_of
