@@ -13,8 +13,8 @@ from suite.targets.names import TRITON, XLA
 ROOMS = "backends/triton"
 # What a room's programs depend on elsewhere: how operands are stored, and the sizes of a job.
 BESIDE = {
-    "quantised": ("backends/torch/gemm", "backends/torch/quantise"),
-    "grouped": ("suite/jobs/grouped_gemm",),
+    "quantised": ("backends/torch/gemm", "backends/torch/quantise", f"{ROOMS}/fp8_blocks"),
+    "grouped": ("suite/jobs/grouped_gemm", f"{ROOMS}/fp8_blocks"),
     "xla_collective": ("suite/collectives", "suite/jobs/collective"),
     "xla_attention": ("suite/jobs/attention",),
     "xla_decode": ("suite/jobs/decode",),
@@ -67,8 +67,11 @@ def _quantised() -> Iterator[Program]:
     for name in ("w8a16", "w4a16", "mxfp4a16"):
         yield _triton(f"quantised.{name}", "products:quantised", format=name, **square)
         yield _triton(f"quantised.{name}.few", "products:quantised", format=name, **few)
+    yield _triton("quantised.w4a16.row", "products:quantised", format="w4a16", m=1, n=8192, k=8192)
     yield _triton("quantised.w4a16.zero", "products:quantised", format="w4a16", zero_point=True, **square)
-    yield _triton("quantised.fp8_e4m3.block", "products:quantised", format="fp8_e4m3", scaling="block", **square)
+    blocks = {"format": "fp8_e4m3", "scaling": "block", **square}
+    yield _triton("quantised.fp8_e4m3.block", "products:quantised", **blocks)
+    yield _triton("quantised.fp8_e4m3.gluon", "products:quantised", by="gluon", **blocks)
     yield _triton("quantised.mxfp8_e4m3", "products:quantised", format="mxfp8_e4m3", **square)
     yield _triton("quantised.mxfp8_e4m3.to_bf16", "products:to_bf16", format="mxfp8_e4m3", **square)
 

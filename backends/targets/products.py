@@ -43,11 +43,11 @@ def matrices(problem: Problem) -> Matrices:
     return Matrices(a, b, empty(problem.m, problem.n, kind=STORED[numbers.output]), *own)
 
 
-def quantised(device: Device, scaling: str = "", **given: Any) -> Made:
-    """By the first configuration of the model; the passes that convert operands come before it."""
-    problem = QuantisedProblem(**given)
-    refuse(quantised_reason(problem, {}, device))
-    product = product_of(problem, device, [buffers(problem, scaling)])
+def quantised(device: Device, scaling: str = "", by: str = "", **given: Any) -> Made:
+    """By the first configuration of the model; passes that convert operands come before it.  ``by`` gluon is for Hopper."""
+    problem, gluon = QuantisedProblem(**given), by == "gluon"
+    refuse(quantised_reason(problem, {}, device, gluon))
+    product = product_of(problem, device, [buffers(problem, scaling)], gluon)
     return Made(product.configs()[:1], lambda config: product.calls(config)[0], emulation=product.emulation)
 
 

@@ -14,6 +14,7 @@ from backends.triton.gemm.kernel import Buffers, LaunchedKernel, Shared
 from backends.triton.gemm.problem import NUMBERS, Problem
 from backends.triton.quantised import kernel as quantised
 from backends.triton.quantised import port as quantised_port
+from backends.triton.quantised.on_hopper import OTHERS
 from backends.triton.quantised.problem import Problem as QuantisedProblem
 from suite.case import Case, Workload
 
@@ -38,10 +39,14 @@ def problem_of(case: Case) -> Problem | QuantisedProblem:
     return Problem(name, *sizes, promoted, None if scaling is None else str(scaling))
 
 
-def reason(problem: Problem | QuantisedProblem, switches: Mapping[str, Any], device: Device) -> str | None:
-    """Why this product cannot run on a device; ``None`` when it can."""
+def reason(
+    problem: Problem | QuantisedProblem, switches: Mapping[str, Any], device: Device, *, gluon: bool = False
+) -> str | None:
+    """Why this product cannot run on a device, or with ``gluon`` by that kernel; ``None`` when it can."""
     if isinstance(problem, QuantisedProblem):
-        return quantised_port.reason(problem, switches, device)
+        return quantised_port.reason(problem, switches, device, gluon)
+    if gluon:
+        return OTHERS
     return gemm_port.reason(problem, switches, device)
 
 
@@ -53,8 +58,13 @@ def prepare(
     seed: int,
     *,
     tuned: bool,
+    gluon: bool = False,
 ) -> LaunchedKernel:
-    """Load a kernel on these buffers; with ``tuned``, fill them, try configurations on that data, and load the fastest."""
+    """Load a kernel on these buffers; with ``tuned``, fill them, try configurations on that data, and load the fastest.
+
+    ``gluon`` is for what ``reason`` has nothing against so.
+    """
     if isinstance(problem, QuantisedProblem):
-        return quantised.prepare(quantised.Task(problem, device, buffers), shared, seed, tuned=tuned)
+        return quantised.prepare(quantised.Task(problem, device, buffers, gluon), shared, seed, tuned=tuned)
+    assert not gluon, OTHERS
     return gemm.prepare(gemm.Task(problem, device, buffers), shared, seed, tuned=tuned)

@@ -78,8 +78,11 @@ def mxfp8(shape: Shape, limits: Sequence[Limit]) -> Case:
 
 
 def fp8_in_blocks(shape: Shape, limits: Sequence[Limit]) -> Case:
-    from backends.triton.quantised import scaled
+    from backends.triton.fp8_blocks.hopper_call import Tensors
+    from backends.triton.gemm.device import of_torch
+    from backends.triton.quantised import on_hopper, scaled
     from backends.triton.quantised.prepack import by_blocks
+    from backends.triton.quantised.problem import Problem
     from backends.triton.quantised.scaled_config import Config
 
     m, n, k = shape
@@ -97,6 +100,13 @@ def fp8_in_blocks(shape: Shape, limits: Sequence[Limit]) -> Case:
             operands = scaled.Operand(a_data.view(fp8), a_scales), scaled.Operand(b_data.view(fp8), b_scales)
             calls.append(scaled.fp8_in_blocks(config, *operands, output))
         return ready(f"blocks {config.label}", calls, output)
+
+    def gluon(config: Any) -> Way:
+        calls = []
+        for a_data, a_scales, b_data, b_scales in sets:
+            tensors = Tensors(a_data.view(fp8), b_data.view(fp8), output, a_scales, b_scales)
+            calls.append(on_hopper.call(config, of_torch(0), tensors))
+        return ready(f"blocks gluon {config.label}", calls, output)
 
     def row_scaled(fast: bool) -> Way:
         """Other numbers than the reference's: timed, not checked."""
@@ -141,6 +151,10 @@ def fp8_in_blocks(shape: Shape, limits: Sequence[Limit]) -> Case:
             Config(128, 64, 4, 4),
         ):
             yield partial(ours, config)
+        problem = Problem("fp8_e4m3", m, n, k)
+        if on_hopper.reason(problem, of_torch(0)) is None:
+            for hopper_config in on_hopper.candidates(problem, of_torch(0)):
+                yield partial(gluon, hopper_config)
         yield library_blocks
 
     return Case(f"fp8 blocks {shape.title}", shape, 0, copies, reference, ways, limits)

@@ -27,6 +27,10 @@ from tests.peers.quantised_gemm_ways import (
 def weight_only(title: str, shape: Shape, format_name: str, kind: str, configs: Sequence[Any], limits: Sequence[Limit]) -> Case:
     """Ways of one shape; the configuration that the model of the device would take is among ``configs`` or beside them."""
     from backends.triton.gemm.device import of_torch
+    from backends.triton.quantised.few_rows import config as few_rows
+    from backends.triton.quantised.few_rows.order import Ordered
+    from backends.triton.quantised.few_rows.product import call as few_call
+    from backends.triton.quantised.few_rows.product import scratch
     from backends.triton.quantised.prepack import prepacked
     from backends.triton.quantised.problem import Problem
     from backends.triton.quantised.weight_config import candidates
@@ -47,7 +51,9 @@ def weight_only(title: str, shape: Shape, format_name: str, kind: str, configs: 
     del wide
 
     problem = Problem("mxfp4a16" if format_name == "mxfp4" else format_name, m, n, k, zero_point=kind == "uint4")
-    default = candidates(problem, of_torch(0))[0]
+    device = of_torch(0)
+    of_few = few_rows.candidates(problem, device) if few_rows.reason(problem, device) is None else []
+    default = [*of_few, *candidates(problem, device)][0]
 
     def ours(config: Any) -> Way:
         held, how = Scratch.of(problem, config, output.device), Conversion(kind, asm=True, described=True)
@@ -57,9 +63,22 @@ def weight_only(title: str, shape: Shape, format_name: str, kind: str, configs: 
         ]
         return ready(f"fused {config.label}{', the default' if config == default else ''}", calls, output)
 
+    def ours_of_few(config: Any) -> Way:
+        ordered = Ordered.empty(quantised)
+        ordered.fill()
+        held = scratch(problem, config, output.device)
+        few = copied([x, ordered.words, ordered.scales, ordered.zero_points], copies)
+        calls = [
+            few_call(problem, config, x_, replace(ordered, words=words, scales=scales, zero_points=zeros), output, held)
+            for x_, words, scales, zeros in few
+        ]
+        return ready(f"fused few {config.label}{', the default' if config == default else ''}", calls, output)
+
     def ways() -> Iterator[Callable[[], Way]]:
         yield lambda: bf16_mm("cuBLAS bf16", bf16_sets, output)
-        for config in dict.fromkeys([default, *configs]):
+        for config in of_few:
+            yield partial(ours_of_few, config)
+        for config in dict.fromkeys([*([] if of_few else [default]), *configs]):
             yield partial(ours, config)
         if kind == "mxfp4" and m >= 128:
             stored = copied([x, quantised.data.view(torch.uint8), quantised.scales.view(torch.uint8)], copies)

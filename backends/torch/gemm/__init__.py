@@ -1,8 +1,8 @@
 """GEMM on torch devices: C = A B with A m x k, B k x n, C m x n.
 
 Implementation ``library`` is whoever torch hands a format to (``library``).  Emulated fp32 and fp64 go to cuBLAS itself
-(``backends.torch.emulated``).  Implementations ``triton`` and ``triton_tuned`` are roofbench's own kernels
-(``backends.triton.gemm``) on the same buffers.  ``compiled`` is torch's compiler (``compiled``); ``epilogue`` has
+(``backends.torch.emulated``).  Implementations ``triton``, ``triton_tuned`` and ``gluon`` are roofbench's own
+kernels (``backends.triton.ladder``) on the same buffers.  ``compiled`` is torch's compiler (``compiled``); ``epilogue`` has
 what follows a product within a launch.
 """
 

@@ -83,8 +83,8 @@ def _triton_kernel(case: Case, target: Target, buffers: Buffers, seed: int) -> T
     described = _description(case, target, buffers[0])
     shared = ladder.Shared(Product(Sizes.of(workload).layout), workload.distribution, precision, described)
     ready = [ladder.Buffers(*each) for each in buffers]
-    tuned = case.implementation == "triton_tuned"
-    return ladder.prepare(ladder.problem_of(case), of_torch(target.device.index), ready, shared, seed, tuned=tuned)
+    chosen = {"tuned": case.implementation == "triton_tuned", "gluon": case.implementation == "gluon"}
+    return ladder.prepare(ladder.problem_of(case), of_torch(target.device.index), ready, shared, seed, **chosen)
 
 
 _EMULATED_CALL = {"call": "cublasGemmEx", "library": "cuBLAS"}

@@ -152,7 +152,10 @@ def _triton_reason(case: Case, target: Target) -> str | None:
     from backends.triton.gemm.device import of_torch
 
     told = ladder.not_taken(case.workload)
-    return told or ladder.reason(ladder.problem_of(case), dict(case.switches), of_torch(target.device.index))
+    if told:
+        return told
+    gluon = case.implementation == "gluon"
+    return ladder.reason(ladder.problem_of(case), dict(case.switches), of_torch(target.device.index), gluon=gluon)
 
 
 _REASONS = {"library": _library_reason, "compiled": _compiled_reason}

@@ -2,20 +2,19 @@
 
 from typing import Any, NamedTuple
 
-import torch
 import triton
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from backends.triton.gemm.call import Call, options_of
 from backends.triton.gemm.config import Config, by_descriptors
 from backends.triton.gemm.device import Device
+from backends.triton.gemm.ragged import within_groups
 from backends.triton.grouped import kernels
 from backends.triton.grouped.config import most_row_tiles
 from backends.triton.grouped.problem import BLOCK, Problem
 
 STEP = 16  # row tiles that one program of the schedule lists
 SCHEDULE_WARPS = 4
-TALL, MOST_ROWS = 0x7FFF0000, 1 << 30  # what a descriptor's outer axes are said to hold, and its third
 
 
 class Matrices(NamedTuple):
@@ -40,19 +39,6 @@ def room_of_list(problem: Problem, block_m: int) -> int:
 def calls(problem: Problem, config: Config, device: Device, given: Matrices, tile_list: Any) -> list[Call]:
     """What one launch calls, in order; ``tile_list`` is overwritten by each, so that launches of one stream can share it."""
     return [schedule_call(problem, config.block_m, given, tile_list), _product(problem, config, device, given, tile_list)]
-
-
-def within_groups(c: torch.Tensor, block: list[int]) -> TensorDescriptor:
-    """A descriptor of C by which rows before any one row can be stored, and no others: hardware clips at the end of an axis.
-
-    The third axis has 2**30 rows and is stored to so many rows before its end.  Place 2**30 of the first, which steps by 2**34
-    less a row, and place ``end`` of the second, which steps by a row, bring the address back to where it belongs, for addresses
-    are taken modulo 2**64.  It is the way of ``triton.tools.ragged_tma``, whose functions Triton's interpreter does not take.
-    """
-    rows, columns = c.shape
-    assert rows <= MOST_ROWS
-    row = c.stride(0)
-    return TensorDescriptor(c, [TALL, TALL, MOST_ROWS, columns], [2**34 - row, row, row, 1], [1, 1, *block])
 
 
 def schedule_call(problem: Problem, block_m: int, given: Matrices, tile_list: Any) -> Call:

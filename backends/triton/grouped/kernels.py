@@ -63,7 +63,7 @@ def plus_scaled(acc, a, b, a_scale_ptr, b_scale_ptr, block, row, end, scale_rows
 
 @triton.jit
 def store_within(c_desc, row, end, column, tile):
-    """Store rows before ``end`` alone, by a descriptor of ``call.within_groups``: as many as are left of its third axis."""
+    """Store rows before ``end`` alone, as many as are left of the third axis: see ``backends.triton.gemm.ragged``."""
     rows = tl.minimum(end - row, tile.shape[0])
     tile = tile.to(c_desc.dtype).reshape(1, 1, tile.shape[0], tile.shape[1])
     c_desc.store([1073741824, row + rows, 1073741824 - rows, column], tile)

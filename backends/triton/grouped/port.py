@@ -12,6 +12,7 @@ from backends.torch.gemm.operands import QuantisedOperand, arranged_by, quantise
 from backends.torch.grouped_gemm.operands import Buffers, scales_of
 from backends.torch.grouped_gemm.way import Task
 from backends.torch.way import Made as MadeReady
+from backends.triton.fp8_blocks.hopper_config import HopperConfig
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.comparison import Comparison
 from backends.triton.gemm.config import Config, by_descriptors
@@ -25,7 +26,6 @@ from backends.triton.gemm.tuning import search
 from backends.triton.grouped import hopper_call
 from backends.triton.grouped.call import Matrices, calls, room_of_list
 from backends.triton.grouped.config import candidates
-from backends.triton.grouped.hopper_call import HopperConfig
 from backends.triton.grouped.problem import BLOCK, NONE, Problem
 from backends.triton.quantised.prepack import by_blocks
 from backends.triton.version import triton_version
@@ -107,9 +107,7 @@ class Maker:
 def _cut(problem: Problem, config: AnyConfig, device: Device) -> dict[str, Any]:
     """How the product is cut, for people and for whoever repeats it."""
     if isinstance(config, HopperConfig):
-        tiles = config.label.partition(",")[0]
-        loads = "tensor descriptors, by a warp of its own"
-        return {"loads": loads, "tiles": tiles, "stages": config.stages, "group": config.group}
+        return config.facts
     described = by_descriptors(problem.plain, device)
     own = {"slices": config.slices, "flattened": config.flatten, "programs_per_unit": config.resident} if described else {}
     why = problem.plain.undescribed if device.has_descriptors else f"{device.name} has no tensor descriptors"

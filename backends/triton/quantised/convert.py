@@ -52,6 +52,15 @@ def _fp4(*, full: bool) -> tl.constexpr:
     return _asm(*lines, registers="minus, large, s, t" if full else "minus, s, t")
 
 
+def _codes(ones: str) -> tl.constexpr:
+    """Four planes of ones | nibble, as ``_nibbles`` has them before anything is taken off."""
+    shifted = [f"shr.b32 t{j}, $4, {4 * j}" for j in (1, 2, 3)]
+    taken = [f"lop3.b32 ${j}, {'$4' if j == 0 else f't{j}'}, 0x000F000F, {ones}, 0x6A" for j in range(4)]
+    return _asm(*shifted, *taken, registers="t1, t2, t3")
+
+
+INT4_CODES_ASM = _codes("0x43084308")
+UINT4_CODES_ASM = _codes("0x43004300")
 INT4_ASM = _nibbles("0xC308C308", "0x43084308")  # -136
 UINT4_ASM = _nibbles("$6", "0x43004300")
 FP4_ASM = _fp4(full=False)
@@ -67,6 +76,7 @@ INT8_ASM = _asm(
     "fma.rn.bf16x2 $1, t, u, $1",
     registers="s, t, u",
 )
+_FOUR_OF_ONE = tl.constexpr("=&r,=&r,=&r,=&r,r")
 _FOUR_OF_TWO = tl.constexpr("=&r,=&r,=&r,=&r,r,r")
 _FOUR_OF_THREE = tl.constexpr("=&r,=&r,=&r,=&r,r,r,r")
 _FOUR_OF_FIVE = tl.constexpr("=&r,=&r,=&r,=&r,r,r,r,r,r")
@@ -83,6 +93,34 @@ def _bf16(bits):
 def _widened(bits):
     """The bf16 with these bits, in float32."""
     return (bits << 16).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def int4_codes(words, DTYPE: tl.constexpr, ASM: tl.constexpr):
+    """Words (int16) of int4 to four planes of their numbers + 136."""
+    if ASM:
+        types: tl.constexpr = (tl.bfloat16, tl.bfloat16, tl.bfloat16, tl.bfloat16)
+        return tl.inline_asm_elementwise(INT4_CODES_ASM, _FOUR_OF_ONE, [words], types, True, 2)
+    bits = words.to(tl.int32) ^ 0x8888
+    return _codes_of(bits, DTYPE)
+
+
+@triton.jit
+def uint4_codes(words, DTYPE: tl.constexpr, ASM: tl.constexpr):
+    """Words (int16) of uint4 to four planes of their codes + 128."""
+    if ASM:
+        types: tl.constexpr = (tl.bfloat16, tl.bfloat16, tl.bfloat16, tl.bfloat16)
+        return tl.inline_asm_elementwise(UINT4_CODES_ASM, _FOUR_OF_ONE, [words], types, True, 2)
+    return _codes_of(words.to(tl.int32), DTYPE)
+
+
+@triton.jit
+def _codes_of(bits, DTYPE: tl.constexpr):
+    c0 = ((bits & 0xF) + 128).to(DTYPE)
+    c1 = (((bits >> 4) & 0xF) + 128).to(DTYPE)
+    c2 = (((bits >> 8) & 0xF) + 128).to(DTYPE)
+    c3 = (((bits >> 12) & 0xF) + 128).to(DTYPE)
+    return c0, c1, c2, c3
 
 
 @triton.jit

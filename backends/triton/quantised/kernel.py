@@ -17,11 +17,15 @@ from suite.errors import UsageError
 
 
 class Task(NamedTuple):
-    """What is to be computed, where, and in which buffers: operands of ``QuantisedOperand``, or of bf16 where A is that."""
+    """What is to be computed, where, and in which buffers: operands of ``QuantisedOperand``, or of bf16 where A is that.
+
+    ``gluon`` takes the kernel of that language.
+    """
 
     problem: Problem
     device: Device
     buffers: Sequence[Buffers]
+    gluon: bool = False
 
 
 class QuantisedKernel(LaunchedKernel):

@@ -11,22 +11,22 @@ from backends.triton.gemm.launch import Load, Loaded, load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.port import BUDGET_S, NOT_OURS
 from backends.triton.gemm.tuning import Candidate, Refused, search
-from backends.triton.quantised import scaled_config, weight_config
+from backends.triton.quantised import on_hopper, scaled_config, weight_config
 from backends.triton.quantised.converted import plain_of
 from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.product import Product
 from backends.triton.version import triton_version
 
 
-def reason(problem: Problem, switches: Mapping[str, Any], device: Device) -> str | None:
-    """Why this product cannot run here; ``None`` when it can."""
+def reason(problem: Problem, switches: Mapping[str, Any], device: Device, gluon: bool = False) -> str | None:
+    """Why this product cannot run here, or with ``gluon`` by that kernel; ``None`` when it can."""
     for name, why in NOT_OURS.items():
         if switches.get(name):
             return why
-    told = problem.refused(device)
+    told = (on_hopper.reason(problem, device) if gluon else None) or problem.refused(device)
     if told is not None:
         return told
-    if _has_room(problem, device):
+    if gluon or _has_room(problem, device):
         return None
     return f"no configuration of this kernel for {problem.format} has room in {device.shared_bytes} bytes of shared memory"
 

@@ -7,6 +7,9 @@ from backends.triton.gemm.call import Call
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.kernel import Buffers
 from backends.triton.quantised.converted import Converted
+from backends.triton.quantised.few_rows import config as few_rows
+from backends.triton.quantised.few_rows.product import FewRows
+from backends.triton.quantised.on_hopper import OnHopper
 from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.scaled import Fp8InBlocks
 from backends.triton.quantised.weights import WeightOnly
@@ -49,8 +52,15 @@ class Product(Protocol):
         ...
 
 
-def product_of(problem: Problem, device: Device, buffers: Sequence[Buffers]) -> Product:
-    """Allocates what the kernels read beside the operands, and has each refill of those write it too, which is never timed."""
+def product_of(problem: Problem, device: Device, buffers: Sequence[Buffers], gluon: bool = False) -> Product:
+    """Allocates what the kernels read beside the operands, and has each refill of those write it too, which is never timed.
+
+    ``gluon`` is for what ``on_hopper.reason`` has nothing against.
+    """
+    if gluon:
+        return OnHopper(problem, device, buffers)
+    if few_rows.reason(problem, device) is None:
+        return FewRows(problem, device, buffers)
     if problem.is_weight_only:
         return WeightOnly(problem, device, buffers)
     if problem.format == "mxfp8_e4m3":

@@ -29,13 +29,15 @@ from suite.work import Footprint, Work
 # Who computes, and in which formats.  ``library`` is whoever the framework hands the product to; ``triton`` a kernel of
 # roofbench's own, cut into tiles by a model of the device; ``triton_tuned`` the same kernel, cut in whichever of several ways
 # was the fastest when they were tried, before anything is timed.  ``compiled`` is what the framework's compiler makes of the
-# product with its epilogue: torch.compile, which on a GPU tries the library's kernels and its own.
+# product with its epilogue: torch.compile, which on a GPU tries the library's kernels and its own.  ``gluon`` is a kernel of
+# roofbench's own for Hopper, of fp8 in scaled blocks.
 _TRITONS = ("tf32", "bf16", "fp16", "int8", "fp8_e4m3", "mxfp8_e4m3", "w8a16", "w4a16", "mxfp4a16")
 IMPLEMENTATIONS: dict[str, tuple[str, ...]] = {
     "library": tuple(FORMATS),
     "triton": _TRITONS,
     "triton_tuned": _TRITONS,
     "compiled": OFFERED,
+    "gluon": ("fp8_e4m3",),
 }
 
 RETURNING = ("compiled",)  # a new matrix from each launch, kept until it is looked at

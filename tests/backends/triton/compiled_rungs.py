@@ -7,6 +7,7 @@ Prints one JSON object a line as it goes: a compiler that gives up may take its 
 """
 
 import json
+import re
 import sys
 import time
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from backends.triton.gemm.device import Device
 from backends.triton.gemm.instructions import matrix_instructions
 from backends.triton.gemm.kernel import Buffers
 from backends.triton.quantised import scaled_config, weight_config
+from backends.triton.quantised.few_rows.config import Config as FewConfig
 from backends.triton.quantised.port import reason
 from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.product import Product, product_of
@@ -107,7 +109,8 @@ def became(device: Device, product: Product, config: Any) -> dict[str, Any]:
         kernel = triton.compile(source(call), target=target_of(device), options=dict(call.options))
     except (TritonError, RuntimeError) as error:
         return {"config": config.label, "failed": str(error).strip().splitlines()[-1][:200]}
-    instructions = matrix_instructions(kernel.asm["ptx" if "ptx" in kernel.asm else "amdgcn"])
+    text = str(kernel.asm["ptx" if "ptx" in kernel.asm else "amdgcn"])
+    instructions = matrix_instructions(text)
     return {
         "config": config.label,
         **registers(kernel),
@@ -116,11 +119,16 @@ def became(device: Device, product: Product, config: Any) -> dict[str, Any]:
         "instructions": instructions,
         "emulation": product.emulation({"instructions": instructions}),
         "complaints": complaints(kernel),
+        "barriers": text.count("bar.sync"),
+        "wide_loads": len(re.findall(r"ld\.global[\w.]*\.v4\.b32", text)),
         "seconds": time.monotonic() - began_s,
     }
 
 
-def expected_shared_bytes(spec: Spec, config: Any) -> int:
+def expected_shared_bytes(spec: Spec, config: Any) -> int | None:
+    """``None`` where no configuration is chosen by it: loads go to registers."""
+    if isinstance(config, FewConfig):
+        return None
     of = weight_config.shared_bytes if spec.problem.is_weight_only else scaled_config.shared_bytes
     return of(config, spec.problem, spec.device)
 

@@ -6,6 +6,7 @@ import torch
 
 from backends.triton.quantised.prepack import from_words
 from tests.backends.triton.fake_driver import Launch, compute
+from tests.backends.triton.few_rows.codes import codes_in, of_rows
 
 E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=torch.float64)
 
@@ -13,7 +14,9 @@ E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0], dtype=torch.float6
 def compute_rung(launch: Launch) -> None:
     """Write the product that the arguments name, or the bf16 copy of an operand."""
     given = launch.arguments
-    if "x_ptr" in given:
+    if "words_ptr" in given:
+        _few_rows(launch)
+    elif "x_ptr" in given:
         rows = given["x_ptr"].shape[0]
         given["out_ptr"].copy_(
             (given["x_ptr"].double().view(rows, -1, 32) * _powers(given["scale_ptr"])[..., None]).view(rows, -1)
@@ -29,6 +32,16 @@ def compute_rung(launch: Launch) -> None:
         given["c_ptr"].copy_(wide[0] @ wide[1].t())
     else:
         compute(launch)
+
+
+def _few_rows(launch: Launch) -> None:
+    given, is_unsigned = launch.arguments, launch.constants["FORMAT"] == "uint4"
+    m, n = given["c_ptr"].shape
+    x = given["x_ptr"].view(torch.bfloat16).double()
+    codes = codes_in(given["words_ptr"], n, x.shape[1]).long()
+    zeros = of_rows(given["zeros_ptr"], n).long().repeat_interleave(128, 1) if is_unsigned else 0
+    signed = codes - zeros if is_unsigned else torch.where(codes > 7, codes - 16, codes)
+    given["c_ptr"].copy_(x[:m] @ (signed * of_rows(given["scales_ptr"], n).double().repeat_interleave(128, 1)).t())
 
 
 def _weights(launch: Launch) -> torch.Tensor:

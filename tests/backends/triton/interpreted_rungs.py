@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import torch
+import triton.language as tl
 
 from backends.triton import ladder
 from backends.triton.gemm import config as gemm_config
@@ -24,6 +25,7 @@ from backends.triton.gemm.device import Device
 from backends.triton.gemm.launch import Loaded
 from backends.triton.quantised import converted, scaled_config, weight_config
 from backends.triton.quantised import kernel as quantised_kernel
+from backends.triton.quantised.few_rows import config as few_config
 from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.scaled_config import Config as ScaledConfig
 from backends.triton.quantised.weight_config import Config
@@ -63,6 +65,7 @@ class Spec(NamedTuple):
     distribution: str = "normal"
 
 
+FEW = few_config.Config(2, 4, 2)
 TILES = Config(64, 16, 1, 4, 3, group=2)
 SCALED = ScaledConfig(64, 64, 4, 3, group=2)
 CONFIGS = {
@@ -103,6 +106,12 @@ SOUND = [
     *(Spec(f"{rung.name}, pointers, split", rung, CONFIGS["split 3"], device=POINTED) for rung in (W4, MX4)),
     *(Spec(f"{rung.name}, one row", rung, CONFIGS["split 2"], (1, 72, 512)) for rung in WEIGHT_ONLY),
     Spec("w4a16, one column", W4, TILES, (5, 1, 256)),
+    *(Spec(f"few rows, {rung.name}, one row", rung, FEW, (1, 80, 1024)) for rung in (W4, W4_ZERO)),
+    Spec("few rows, w4a16, ragged groups", W4, FEW, (3, 48, 640)),
+    Spec("few rows, w4a16, a single group", W4, FEW, (8, 33, 128)),
+    Spec("few rows, w4a16, three ahead", W4, FEW._replace(tiles=1, warps=2, ahead=3), (7, 80, 1152)),
+    Spec("few rows, w4a16 zero_point=True, split", W4_ZERO, FEW._replace(warps=2, split=2), (5, 80, 640)),
+    Spec("few rows, w4a16, outliers", W4, FEW, (8, 32, 512), distribution="outliers"),
     Spec("w8a16, a single block of K", W8, TILES, (5, 40, 64)),
     Spec("mxfp4a16, zeros", MX4, TILES, distribution="zeros"),
     Spec("mxfp4a16, outliers", MX4, TILES, distribution="outliers"),
@@ -118,6 +127,13 @@ SOUND = [
     *(Spec(f"{rung.name}, pointers", rung, GEMM, (77, 69, 35), POINTED) for rung in BY_ROWS),
 ]
 BROKEN = [
+    Spec("few rows, w4a16 unwritten rows", W4, FEW, (5, 80, 640), change=one_program_less),
+    Spec("few rows, w4a16 missing part", W4, FEW._replace(warps=2, split=2), (5, 80, 640), change=one_program_less),
+    Spec("few rows, w4a16 truncated K", W4, FEW, (5, 80, 640), change=argument(9, lambda k: k - 128)),
+    Spec("few rows, w4a16 as unsigned", W4_ZERO, FEW, (5, 80, 640), change=another_format("int4")),
+    Spec("few rows, w4a16 wrong scales", W4, FEW, (5, 80, 640), change=argument(2, neighbour_scales)),
+    Spec("few rows, w4a16 wrong zero points", W4_ZERO, FEW, (5, 80, 640), change=argument(3, neighbour_scales)),
+    Spec("few rows, w4a16 one group late", W4, FEW, (5, 80, 640), change=argument(0, lambda words: words.roll(256))),
     Spec("w4a16 unwritten tile", W4, TILES, change=one_program_less),
     Spec("w4a16 missing part", W4, CONFIGS["split 2"], change=one_program_less),
     Spec("w4a16 truncated K", W4, TILES, change=argument(8, lambda k: k - 128)),
@@ -153,7 +169,9 @@ def prepared(spec: Spec) -> Any:
     case = spec.rung.case(*spec.sizes, distribution=spec.distribution)
     loaded = partial(interpreted, spec.change)
     parts = (shared_of(case), 3)
-    buffers, problem = buffers_of(case, 2, torch.float32), ladder.problem_of(case)
+    # The interpreter multiplies bf16 wrongly.  A kernel that reads X by words of two numbers has fp16 in its place.
+    a_type = torch.float16 if isinstance(spec.config, few_config.Config) else torch.float32
+    buffers, problem = buffers_of(case, 2, a_type), ladder.problem_of(case)
     told = ladder.not_taken(case.workload) or ladder.reason(problem, {}, spec.device)
     assert told is None, told
     if isinstance(problem, Problem):
@@ -162,12 +180,20 @@ def prepared(spec: Spec) -> Any:
     return gemm_kernel.prepare(gemm_kernel.Task(problem, spec.device, buffers), *parts, tuned=False, loaded=loaded)
 
 
+few_rows_asked = few_config.reason
+
+
 def use(config: Any) -> None:
     converted.WIDE = torch.float32
+    few_config.reason = few_rows_asked if isinstance(config, few_config.Config) else lambda *_: "another is asked for"
+    few_config.candidates = lambda problem, device: [config]
     weight_config.candidates = lambda problem, device: [config]
     scaled_config.candidates = lambda problem, device: [config]
     gemm_config.candidates = lambda problem, device: [config]
     gemm_port.default = lambda problem, device: config
+
+
+IN_PLACE = {"ASM": False, "DTYPE": tl.float16}  # of what the interpreter has not
 
 
 def interpreted(change: Change, call: Call) -> Loaded:
@@ -175,7 +201,7 @@ def interpreted(change: Change, call: Call) -> Loaded:
 
     def launch() -> None:
         kernel_, grid, arguments, constants, _ = change(call)
-        kernel_[grid](*arguments, **{name: False if name == "ASM" else value for name, value in constants.items()})
+        kernel_[grid](*arguments, **{**constants, **{name: IN_PLACE[name] for name in constants if name in IN_PLACE}})
 
     return Loaded(launch, {"instructions": []})
 

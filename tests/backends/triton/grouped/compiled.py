@@ -18,6 +18,7 @@ from triton.errors import TritonError
 from backends.targets.absent import compiled
 from backends.targets.binary import text_of
 from backends.targets.grouped import launched
+from backends.triton.fp8_blocks import hopper_config
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.instructions import matrix_instructions
 from backends.triton.gemm.port import emulation
@@ -57,7 +58,7 @@ class Spec(NamedTuple):
         return hopper_call.candidates(self.device) if self.gluon else candidates(self.problem, self.device)
 
     def expected_bytes(self, config: Any) -> int:
-        return hopper_call.shared_bytes(config) if self.gluon else shared_bytes(config, self.problem, self.device)
+        return hopper_config.shared_bytes(config) if self.gluon else shared_bytes(config, self.problem, self.device)
 
 
 def calls_of(spec: Spec, config: Any) -> Any:

@@ -7,9 +7,10 @@ from functools import partial
 import pytest
 import torch
 
+from backends.triton.fp8_blocks import hopper
 from backends.triton.gemm.config import Config
 from backends.triton.gemm.device import Device
-from backends.triton.grouped import hopper, kernels, port
+from backends.triton.grouped import kernels, port
 from suite.jobs.grouped_gemm import Sizes
 from tests.backends.cases import addresses, run_all
 from tests.backends.fake_cuda import FakeCuda

@@ -1,0 +1,40 @@
+"""What the kernel of few rows becomes on devices that are not there: the loop goes from memory to the multiplier."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.backends.triton.asked import names_asked, parameters
+from tests.backends.triton.matrix import compile_apart, is_sound
+
+ROW, ROWS = "1x8192x8192", "8x28672x8192"
+SPECS = [
+    f"sm_90/w4/{ROW}",
+    f"sm_90/w4zero/{ROWS}",
+    f"sm_80/w4/{ROWS}",
+    f"sm_89/w4/{ROW}",
+    f"sm_100/w4/{ROW}",
+    f"sm_120/w4/{ROW}",
+]
+WARPS_OF_REGISTERS = 128  # of a thread: ``config.RESIDENT_WARPS`` of a unit
+BARRIERS = 8  # of the sums at the end; each turn of the loop would add at least one for each operand
+ZEROS_BESIDE = "w4zero"  # zero points take registers too
+
+
+@pytest.fixture(scope="module")
+def became(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    cache: Path = tmp_path_factory.mktemp("compiled")
+    return compile_apart(names_asked(request), 400.0, str(cache), "tests.backends.triton.compiled_rungs")
+
+
+@pytest.mark.parametrize("spec", parameters(SPECS, lambda name: not name.startswith(("sm_90/w4zero", "sm_80"))))
+def test_weights_go_from_memory_to_the_multiplier(became: dict[str, dict[str, Any]], spec: str) -> None:
+    found = became[spec]
+    assert is_sound(spec, found), found
+    assert found["instructions"] == ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"]
+    assert (found["spilled_bytes"], found["complaints"], found["emulation"]) == (0, [], "")
+    assert found["barriers"] <= BARRIERS
+    assert found["wide_loads"] >= 16  # of 16 bytes: two groups of words and of X
+    if ZEROS_BESIDE not in spec:
+        assert found["registers"] <= WARPS_OF_REGISTERS

@@ -1,0 +1,50 @@
+"""Which products the kernel of few rows takes, and how they are cut."""
+
+import pytest
+
+from backends.triton.gemm.device import Device
+from backends.triton.quantised.few_rows.config import CONFIGS, Config, candidates, programs, reason, steps, unfit
+from backends.triton.quantised.problem import Problem
+from backends.triton.quantised.weight_config import candidates as others
+
+HOPPER, AMPERE, CDNA = Device("90", 132, 232448), Device("80", 108, 166912), Device("gfx942", 304, 65536)
+SQUARE, LONG, WIDE = Problem("w4a16", 1, 8192, 8192), Problem("w4a16", 1, 8192, 28672), Problem("w4a16", 1, 28672, 8192)
+
+
+def test_takes_a_few_rows_of_w4a16_on_nvidia_alone() -> None:
+    assert reason(SQUARE, HOPPER) is None
+    assert reason(SQUARE._replace(m=8, zero_point=True), AMPERE) is None
+    assert reason(SQUARE._replace(m=9), HOPPER) == "X has 9 rows, and this kernel takes up to 8"
+    assert "gfx942" in str(reason(SQUARE, CDNA))
+    assert "w8a16" in str(reason(Problem("w8a16", 1, 8192, 8192), HOPPER))
+
+
+@pytest.mark.parametrize(("problem", "fastest"), [(SQUARE, Config(2, 8, 2)), (LONG, Config(2, 8, 2)), (WIDE, Config(2, 4, 2))])
+def test_the_default_is_the_fastest_that_an_h200_was_seen_with(problem: Problem, fastest: Config) -> None:
+    assert candidates(problem, HOPPER)[0] == fastest
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 128), (8, 33, 128), (1, 80, 1024), (4, 128256, 4096), (2, 1024, 28672)])
+@pytest.mark.parametrize("device", [HOPPER, AMPERE])
+def test_every_size_has_a_configuration_whose_parts_all_have_a_turn(sizes: tuple[int, int, int], device: Device) -> None:
+    problem = Problem("w4a16", *sizes)
+    found = candidates(problem, device)
+    assert found
+    assert len(set(found)) == len(found)
+    for config in found:
+        assert unfit(config, problem) is None
+        turns = -(-(problem.k // 128) // config.warps)
+        assert config.split <= turns
+        assert programs(config, problem) * config.rows >= problem.n * config.split
+    assert [steps(each, problem, device) for each in found] == sorted(steps(each, problem, device) for each in found)
+
+
+def test_more_parts_than_turns_are_refused() -> None:
+    problem = Problem("w4a16", 1, 64, 1024)
+    assert unfit(CONFIGS[0]._replace(split=2), problem) == (
+        "32 rows, 8 warps along k, 2 groups each, split 2 has more parts than the 1 turns of its warps over k=1024"
+    )
+
+
+def test_more_rows_than_it_takes_go_to_the_other_kernel() -> None:
+    assert others(SQUARE._replace(m=16), HOPPER)
