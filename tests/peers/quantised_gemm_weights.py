@@ -52,8 +52,9 @@ def weight_only(title: str, shape: Shape, format_name: str, kind: str, configs: 
 
     problem = Problem("mxfp4a16" if format_name == "mxfp4" else format_name, m, n, k, zero_point=kind == "uint4")
     device = of_torch(0)
-    of_few = few_rows.candidates(problem, device) if few_rows.reason(problem, device) is None else []
-    default = [*of_few, *candidates(problem, device)][0]
+    is_few = few_rows.reason(problem, device) is None
+    of_few = few_rows.candidates(problem, device) if format_name == "w4a16" and m <= 16 else []
+    default = [*(of_few if is_few else []), *candidates(problem, device)][0]
 
     def ours(config: Any) -> Way:
         held, how = Scratch.of(problem, config, output.device), Conversion(kind, asm=True, described=True)
@@ -78,7 +79,7 @@ def weight_only(title: str, shape: Shape, format_name: str, kind: str, configs: 
         yield lambda: bf16_mm("cuBLAS bf16", bf16_sets, output)
         for config in of_few:
             yield partial(ours_of_few, config)
-        for config in dict.fromkeys([*([] if of_few else [default]), *configs]):
+        for config in dict.fromkeys([*([] if is_few else [default]), *configs]):
             yield partial(ours, config)
         if kind == "mxfp4" and m >= 128:
             stored = copied([x, quantised.data.view(torch.uint8), quantised.scales.view(torch.uint8)], copies)

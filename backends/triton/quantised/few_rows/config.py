@@ -8,6 +8,7 @@ from backends.triton.quantised.few_rows.order import GROUP_K, TILE_ROWS
 from backends.triton.quantised.problem import Problem
 
 COLUMNS = 8  # rows of X that the narrow side of ``mma.m16n8k16`` has
+MOST_ROWS = 8  # of X: with more, the other kernel was as fast on an H200
 RESIDENT_WARPS = 16  # of a unit: 65536 registers, 128 for each of a warp's threads
 START_STEPS = 4  # of 16 rows and a group: until a program's first words are there, and from its last until its sums are stored
 SPLITS = (1, 2, 4)
@@ -35,17 +36,17 @@ class Config(NamedTuple):
         return f"{self.rows} rows, {self.warps} warps along k, {self.ahead} groups each, split {self.split}"
 
 
-# What has room in the registers of ``RESIDENT_WARPS``.  On an H200 the first was the fastest for W of 8192x8192, the third for
-# 28672x8192.
-CONFIGS = (Config(2, 8, 2), Config(1, 4, 3), Config(2, 4, 2), Config(1, 8, 2))
+# What has room in the registers of ``RESIDENT_WARPS``.  With two groups ahead, and those of X beside them, 32 rows by 8 warps
+# were the fastest on an H200 for W of 8192x8192, and by 4 warps for 28672x8192.
+CONFIGS = (Config(2, 8, 3), Config(1, 4, 4), Config(2, 4, 3), Config(1, 8, 4), Config(2, 8, 2), Config(2, 4, 2))
 
 
 def reason(problem: Problem, device: Device) -> str | None:
     """Why the kernel does not take a product or a device; ``None`` where it does."""
     if problem.format != "w4a16":
         return f"weights are {problem.format}, and this kernel takes w4a16"
-    if problem.m > COLUMNS:
-        return f"X has {problem.m} rows, and this kernel takes up to {COLUMNS}"
+    if problem.m > MOST_ROWS:
+        return f"X has {problem.m} rows, and this kernel takes up to {MOST_ROWS}"
     if device.is_amd:
         return f"weights reach the multiplier by the layout of NVIDIA's instruction, and this is {device.name}"
     return None
@@ -54,6 +55,11 @@ def reason(problem: Problem, device: Device) -> str | None:
 def candidates(problem: Problem, device: Device) -> list[Config]:
     """The one with the fewest steps first."""
     return sorted(_offered(problem), key=lambda config: steps(config, problem, device))[:MOST_CANDIDATES]
+
+
+def columns(problem: Problem) -> int:
+    """Of the sums: rows of X, in whole instructions."""
+    return -(-problem.m // COLUMNS) * COLUMNS
 
 
 def programs(config: Config, problem: Problem) -> int:

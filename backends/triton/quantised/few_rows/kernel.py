@@ -17,7 +17,7 @@ import triton.language as tl
 from backends.triton.quantised.convert import int4_codes, uint4_codes
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
-# ruff: noqa: ANN001, ANN201, N803, N806, SIM102  # a constant condition stands alone, so that its code is left out
+# ruff: noqa: ANN001, ANN201, N803, N806, SIM102, SIM108  # a constant condition stands alone: what it excludes is not compiled
 
 
 @triton.jit
@@ -66,11 +66,8 @@ def per_row(scales_ptr, tile, group, last, groups, WARPS: tl.constexpr, TILES: t
 
 
 @triton.jit
-def fetched(
-    words_ptr,
-    x_ptr,
-    scales_ptr,
-    zeros_ptr,
+def beside_of(
+    beside,
     tile,
     group,
     last,
@@ -82,14 +79,14 @@ def fetched(
     COLUMNS: tl.constexpr,
     FORMAT: tl.constexpr,
 ):
-    """Everything that the product of each warp's group takes; zeros from ``last`` on."""
-    words = words_of(words_ptr, tile, group, last, groups, WARPS, TILES)
+    """What the words of each warp's group are multiplied by, from caches: X, scales and zero points."""
+    x_ptr, scales_ptr, zeros_ptr = beside
     numbers = numbers_of(x_ptr, group, last, m, k, WARPS, COLUMNS)
     scales = per_row(scales_ptr, tile, group, last, groups, WARPS, TILES)
     zeros = scales
     if FORMAT == "uint4":
         zeros = per_row(zeros_ptr, tile, group, last, groups, WARPS, TILES)
-    return words, numbers, scales, zeros
+    return numbers, scales, zeros
 
 
 @triton.jit
@@ -170,13 +167,16 @@ def few_rows(
     DTYPE: tl.constexpr,
     ASM: tl.constexpr,
     AHEAD: tl.constexpr,
+    SINGLE: tl.constexpr,
 ):
-    """A part of K, of ``SPLIT``, of ``TILES`` tiles of 16 rows of W and all ``COLUMNS`` rows of X a program.
+    """A part of K, of ``SPLIT``, of ``TILES`` tiles of 16 rows of W and all rows of X, up to ``COLUMNS``, a program.
 
-    The last of the parts to arrive adds them up, always in the same order: ``parts`` has fp32 sums (programs / SPLIT x SPLIT x
-    COLUMNS x 16 TILES), ``arrived`` a count for each that is 0 before and after.
+    ``AHEAD`` groups of weights are held or on their way, two to four.  ``SINGLE`` says that X has one row.  The last of the
+    parts to arrive adds them up, always in the same order: ``parts`` has fp32 sums (programs / SPLIT x SPLIT x COLUMNS x 16
+    TILES), ``arrived`` a count for each that is 0 before and after.
     """
     ROWS: tl.constexpr = 16 * TILES
+    STEP: tl.constexpr = AHEAD * WARPS
     part = tl.program_id(0) % SPLIT
     tile = tl.program_id(0) // SPLIT
     groups = k // 128
@@ -184,88 +184,59 @@ def few_rows(
     first = turns * part // SPLIT * WARPS
     last = turns * (part + 1) // SPLIT * WARPS
     stop = tl.minimum(last, groups)
+    w0 = words_of(words_ptr, tile, first, stop, groups, WARPS, TILES)
+    w1 = words_of(words_ptr, tile, first + WARPS, stop, groups, WARPS, TILES)
+    w2 = w1
+    w3 = w1
+    if AHEAD > 2:
+        w2 = words_of(words_ptr, tile, first + 2 * WARPS, stop, groups, WARPS, TILES)
+    if AHEAD > 3:
+        w3 = words_of(words_ptr, tile, first + 3 * WARPS, stop, groups, WARPS, TILES)
+    beside = (x_ptr, scales_ptr, zeros_ptr)
+    xs, scales, zeros = beside_of(beside, tile, first, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT)
     ones = tl.full((WARPS, 16, 128), 1.0, DTYPE)
     acc = tl.zeros((WARPS, ROWS, COLUMNS), dtype=tl.float32)
-    w0, x0, s0, z0 = fetched(
-        words_ptr, x_ptr, scales_ptr, zeros_ptr, tile, first, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT
-    )
-    w1, x1, s1, z1 = fetched(
-        words_ptr, x_ptr, scales_ptr, zeros_ptr, tile, first + WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT
-    )
-    if AHEAD == 3:
-        w2, x2, s2, z2 = fetched(
-            words_ptr, x_ptr, scales_ptr, zeros_ptr, tile, first + 2 * WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT
-        )
-    for group in range(first, last, AHEAD * WARPS):
-        acc = plus_group(acc, w0, x0, s0, z0, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
-        w0, x0, s0, z0 = fetched(
-            words_ptr,
-            x_ptr,
-            scales_ptr,
-            zeros_ptr,
-            tile,
-            group + AHEAD * WARPS,
-            stop,
-            groups,
-            m,
-            k,
-            WARPS,
-            TILES,
-            COLUMNS,
-            FORMAT,
-        )
-        # A branch, past which no load is put off.
+    for group in range(first, last, STEP):
+        # The branches keep loads where they stand: the compiler puts none off past one.
+        acc = plus_group(acc, w0, xs, scales, zeros, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
+        xs, scales, zeros = beside_of(beside, tile, group + WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT)
+        w0 = words_of(words_ptr, tile, group + STEP, stop, groups, WARPS, TILES)
         if group + WARPS < last:
-            acc = plus_group(acc, w1, x1, s1, z1, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
-            w1, x1, s1, z1 = fetched(
-                words_ptr,
-                x_ptr,
-                scales_ptr,
-                zeros_ptr,
-                tile,
-                group + (AHEAD + 1) * WARPS,
-                stop,
-                groups,
-                m,
-                k,
-                WARPS,
-                TILES,
-                COLUMNS,
-                FORMAT,
-            )
-        if AHEAD == 3:
+            acc = plus_group(acc, w1, xs, scales, zeros, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
+            xs, scales, zeros = beside_of(beside, tile, group + 2 * WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT)
+            w1 = words_of(words_ptr, tile, group + WARPS + STEP, stop, groups, WARPS, TILES)
+        if AHEAD > 2:
             if group + 2 * WARPS < last:
-                acc = plus_group(acc, w2, x2, s2, z2, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
-                w2, x2, s2, z2 = fetched(
-                    words_ptr,
-                    x_ptr,
-                    scales_ptr,
-                    zeros_ptr,
-                    tile,
-                    group + (AHEAD + 2) * WARPS,
-                    stop,
-                    groups,
-                    m,
-                    k,
-                    WARPS,
-                    TILES,
-                    COLUMNS,
-                    FORMAT,
+                acc = plus_group(acc, w2, xs, scales, zeros, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
+                xs, scales, zeros = beside_of(
+                    beside, tile, group + 3 * WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT
                 )
-    found = tl.sum(acc, 0)
+                w2 = words_of(words_ptr, tile, group + 2 * WARPS + STEP, stop, groups, WARPS, TILES)
+        if AHEAD > 3:
+            if group + 3 * WARPS < last:
+                acc = plus_group(acc, w3, xs, scales, zeros, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
+                xs, scales, zeros = beside_of(
+                    beside, tile, group + 4 * WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT
+                )
+                w3 = words_of(words_ptr, tile, group + 3 * WARPS + STEP, stop, groups, WARPS, TILES)
+    KEPT: tl.constexpr = 1 if SINGLE else COLUMNS
+    if SINGLE:  # the other columns are zeros
+        found = tl.sum(tl.sum(acc, 2), 0).reshape(ROWS, 1)
+    else:
+        found = tl.sum(acc, 0)
     rows = tile * ROWS + tl.arange(0, ROWS)
-    columns = tl.arange(0, COLUMNS)
+    columns = tl.arange(0, KEPT)
     c_ptrs = c_ptr + columns[None, :].to(tl.int64) * n + rows[:, None]
     wanted = (rows < n)[:, None] & (columns < m)[None, :]
     if SPLIT > 1:
-        held_ptrs = parts_ptr + tile.to(tl.int64) * SPLIT * COLUMNS * ROWS
-        held_ptrs += tl.arange(0, COLUMNS)[None, :] * ROWS + tl.arange(0, ROWS)[:, None]
-        tl.store(held_ptrs + part * COLUMNS * ROWS, found, mask=wanted)
+        held_ptrs = parts_ptr + tile.to(tl.int64) * SPLIT * KEPT * ROWS
+        held_ptrs += tl.arange(0, KEPT)[None, :] * ROWS + tl.arange(0, ROWS)[:, None]
+        tl.store(held_ptrs + part * KEPT * ROWS, found, mask=wanted)
         tl.debug_barrier()  # every thread's part is written before one of them says so
         if tl.atomic_add(arrived_ptr + tile, 1, sem="acq_rel") == SPLIT - 1:
-            whole = tl.zeros((ROWS, COLUMNS), dtype=tl.float32)
+            whole = tl.zeros((ROWS, KEPT), dtype=tl.float32)
             for each in tl.static_range(SPLIT):
-                whole += tl.load(held_ptrs + each * COLUMNS * ROWS, mask=wanted, other=0.0, cache_modifier=".cg")
+                whole += tl.load(held_ptrs + each * KEPT * ROWS, mask=wanted, other=0.0, cache_modifier=".cg")
             tl.store(c_ptrs, whole.to(c_ptr.dtype.element_ty), mask=wanted)
             tl.store(arrived_ptr + tile, 0)
     else:

@@ -12,7 +12,7 @@ from backends.triton.gemm.device import Device
 from backends.triton.gemm.instructions import foreign
 from backends.triton.gemm.kernel import Buffers
 from backends.triton.quantised.few_rows import config as configs
-from backends.triton.quantised.few_rows.config import COLUMNS, Config, programs
+from backends.triton.quantised.few_rows.config import Config, columns, programs
 from backends.triton.quantised.few_rows.kernel import few_rows
 from backends.triton.quantised.few_rows.order import GROUP_K, Ordered
 from backends.triton.quantised.problem import Problem
@@ -31,13 +31,14 @@ def call(problem: Problem, config: Config, x: torch.Tensor, w: Ordered, c: torch
     )
     constants = {
         "TILES": config.tiles,
-        "COLUMNS": COLUMNS,
+        "COLUMNS": columns(problem),
         "WARPS": config.warps,
         "SPLIT": config.split,
         "FORMAT": "uint4" if problem.zero_point else "int4",
         "DTYPE": tl.bfloat16,
         "ASM": True,
         "AHEAD": config.ahead,
+        "SINGLE": problem.m == 1,
     }
     # One stage: loads go to registers, and the loop has them ahead itself.
     return Call(few_rows, (programs(config, problem), 1, 1), arguments, constants, {"num_warps": config.warps, "num_stages": 1})
@@ -49,7 +50,7 @@ Scratch = tuple[torch.Tensor, torch.Tensor]
 def scratch(problem: Problem, config: Config, device: torch.device) -> Scratch:
     """What programs that share rows leave for each other: sums, and a count that is 0 between launches; for one at a time."""
     count = programs(config, problem)
-    sums = torch.empty(count * COLUMNS * config.rows if config.split > 1 else 1, dtype=torch.float32, device=device)
+    sums = torch.empty(count * columns(problem) * config.rows if config.split > 1 else 1, dtype=torch.float32, device=device)
     return sums, torch.zeros(count // config.split, dtype=torch.int32, device=device)
 
 
@@ -80,7 +81,7 @@ class FewRows:
     def describe(self, config: Config) -> Mapping[str, Any]:
         return {
             "loads": "to registers",
-            "tiles": f"{config.rows}x{COLUMNS}x{GROUP_K}",
+            "tiles": f"{config.rows}x{columns(self._problem)}x{GROUP_K}",
             "tiles_axes": "n m k",
             "warps": config.warps,
             "groups_ahead": config.ahead,
