@@ -11,6 +11,15 @@ def shown(path: Path) -> str:
     return text if text.isprintable() else repr(text)
 
 
+def is_text(path: str) -> bool:
+    """Whether a path has a character for each of its bytes; others can be opened, and neither stored nor sent as text."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def for_shell(text: str) -> str:
     """A word of a command that is to be typed: quoted for a shell, what cannot be printed in bash's ``$'...'``."""
     if text.isprintable():

@@ -154,10 +154,13 @@ class SearchSettings:
 
     def check(self) -> None:
         """Refuse sizes, steps and times that nothing can be found with."""
-        _within("search", self, SEARCH_LIMITS)
+        _within("search", self, SEARCH_LIMITS, "; leave it out for what experiment=peak takes")
         for name in ("m", "n", "k"):
             if getattr(self, name) < self.step:
-                raise UsageError(f"search.{name}={getattr(self, name)} is below search.step={self.step}: no size is left")
+                value = getattr(self, name)
+                raise UsageError(
+                    f"search.{name}={value} is below search.step={self.step}: no size is left; take a smaller step"
+                )
         shapes = (self.m // self.step) * (self.n // self.step) * (self.k // self.step)
         if shapes > LARGEST_GRID:
             raise UsageError(f"search.step={self.step} makes {shapes} shapes, above {LARGEST_GRID}; take a larger step")
@@ -221,10 +224,10 @@ class RunConfig:
     note: str = ""
 
 
-def _within(where: str, settings: object, limits: dict[str, Limits]) -> None:
+def _within(where: str, settings: object, limits: dict[str, Limits], remedy: str = "") -> None:
     for name, (least, most) in limits.items():
         value = getattr(settings, name)
         if not math.isfinite(value):
             raise UsageError(f"{where}.{name}={value} is not finite; choose from {least:.15g} to {most:.15g}")
         if not least <= value <= most:
-            raise UsageError(f"{where}.{name}={value} is not between {least:.15g} and {most:.15g}")
+            raise UsageError(f"{where}.{name}={value} is not between {least:.15g} and {most:.15g}{remedy}")

@@ -1,9 +1,11 @@
 """Opening the store of a run: an existing one at once, a new one only when everything that can be refused has been."""
 
-from contextlib import ExitStack
+import os
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from suite.commands.known import SQLITE
 from suite.commands.output import say
 from suite.paths import shown
 
@@ -52,6 +54,21 @@ def refuse_store(url: str) -> None:
         refuse_unusable(url)
     else:
         refuse_place(url)
+
+
+def refuse_planned(url: str) -> None:
+    """``StoreUnusable`` for what ``refuse_store`` refuses; no database is loaded where a new store can plainly be made."""
+    name = url.removeprefix(SQLITE)
+    if ":" in name or not _has_room(Path(name)):
+        refuse_store(url)
+
+
+def _has_room(path: Path) -> bool:
+    with suppress(OSError, RuntimeError):
+        path = path.expanduser()
+        is_free = not path.exists() or (path.is_file() and not path.stat().st_size and os.access(path, os.R_OK | os.W_OK))
+        return is_free and path.parent.is_dir() and os.access(path.parent, os.W_OK | os.X_OK)
+    return False
 
 
 def refuse_place(url: str) -> None:

@@ -1,13 +1,14 @@
 """Options that several commands share, so that they read and behave alike."""
 
 import argparse
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from suite.errors import StoreUnusable
-from suite.paths import for_shell
+from suite.errors import StoreUnusable, UsageError
+from suite.paths import for_shell, is_text
 
 DEFAULT_STORE = "roofbench.db"
 AS_OPTION = {"store.url=": "--store "}
@@ -29,8 +30,18 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def add_config_dir(parser: argparse.ArgumentParser) -> None:
     """``--config-dir``: where the user's own YAMLs are."""
     parser.add_argument(
-        "--config-dir", "-cd", type=Path, metavar="DIR", help="a folder with your own YAMLs, such as DIR/experiment/mine.yaml"
+        "--config-dir",
+        "-cd",
+        type=_folder,
+        metavar="DIR",
+        help="a folder with your own YAMLs, such as DIR/experiment/mine.yaml",
     )
+
+
+def _folder(text: str) -> Path:
+    if not text.strip():  # a variable that is not set; as a path it would be this folder
+        raise UsageError("--config-dir is empty; name a folder that holds groups such as experiment/mine.yaml, or leave it out")
+    return Path(text)
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +58,7 @@ def store_override(path: Path) -> str:
     """`` store.url=PATH`` for a command that takes settings, quoted for Hydra and the shell; empty for the default store."""
     if _is_default(path):
         return ""
-    return " " + for_shell(f"store.url={_for_hydra(str(path))}")
+    return " " + for_shell(f"store.url={_for_hydra(_readable(path))}")
 
 
 @contextmanager
@@ -60,6 +71,12 @@ def naming_store(words: Mapping[str, str]) -> Iterator[None]:
         for said, meant in words.items():
             text = text.replace(said, meant)
         raise StoreUnusable(text) from error
+
+
+def _readable(path: Path) -> str:
+    """A path that a setting may hold, which is text: where a folder's name is none, the way from here, if that is."""
+    text = str(path)
+    return text if is_text(text) else next(filter(is_text, [os.path.relpath(path)]), text)
 
 
 def _for_hydra(text: str) -> str:

@@ -101,10 +101,13 @@ def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
     What is left of the run that ``resume`` names is planned for the devices found here, as the run would be.
     """
     from suite.commands.known import cases, going_on, look
+    from suite.commands.opening import refuse_planned
     from suite.commands.placing import here, place
 
     config, resumed = going_on(config, overrides)
     placed = place(config) if resumed is None else here(config)
+    if any(slot.info and slot.info.uid for slot in placed.slots):  # what is planned here would be run here
+        refuse_planned(config.store.url)
     known = look(config.store.url, placed.slots, resumed)
     searches = searched(placed.config, placed.slots)
     planned = cases(placed.config, placed.slots, known, resumed, searches)

@@ -124,14 +124,16 @@ def _print_experiment(args: argparse.Namespace) -> int:
 
 
 def _sweep_configurations(args: argparse.Namespace) -> int:
-    """One run after the other, none where one of them cannot run here; one that fails later leaves the others to go on.
+    """One run after the other, none where one of them cannot run here or into its store as that is now; one that fails later
+    leaves the others to go on.
 
     The worst exit status counts, and none says that nothing was run when something was.
     """
     from suite.commands.known import going_on
+    from suite.commands.opening import refuse_store
     from suite.config.multirun import sweep
     from suite.errors import RoofbenchError
-    from suite.ranks.join import taking_part
+    from suite.ranks.join import stores_here, taking_part
     from suite.report.printable import printable
 
     statuses = []
@@ -146,7 +148,12 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
         if statuses[-1] == EXIT_INTERRUPTED:
             raise KeyboardInterrupt
 
-    sweep(args.overrides, args.config_dir, task, lambda config, overrides: _resolved(*going_on(config, overrides)))
+    def refuse(config: "RunConfig", overrides: Sequence[str]) -> None:
+        _resolved(*going_on(config, overrides))
+        if stores_here(config):
+            refuse_store(config.store.url)
+
+    sweep(args.overrides, args.config_dir, task, refuse)
     worst = max(statuses, key=[0, EXIT_CASES_FAILED, UsageError.exit_status, EXIT_FAILED].index, default=0)
     refused_all = all(status == UsageError.exit_status for status in statuses)
     return EXIT_FAILED if worst == UsageError.exit_status and not refused_all else worst

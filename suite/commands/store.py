@@ -15,7 +15,7 @@ from suite.paths import shown
 
 if TYPE_CHECKING:
     from suite.roofline import Summary
-    from suite.store.maintain import Stored
+    from suite.store.maintain import Merged, Stored
 
 SUMMARY = "Look after a store: merge, prune, vacuum, check, rebuild, upgrade."
 DETAIL = "Each works on ./roofbench.db unless --store names another. `roofbench store ACTION --help` says more."
@@ -118,11 +118,20 @@ def _merge(args: argparse.Namespace) -> Iterator[str]:
         added = (counted(merged.runs_added, "run"), counted(merged.results_added, "result"))
         judged = f"; {counted(merged.selftests_added, 'selftest')} copied" if merged.selftests_added else ""
         judged += f"; {counted(merged.compiled_added, 'compiled program')} copied" if merged.compiled_added else ""
-        were = "was" if merged.results_present == 1 else "were"
-        present = f", {merged.results_present} {were} there already" if merged.results_present else ""
-        yield f"{shown(Path(source))}: {' and '.join(added)} copied{present}{judged}"
+        yield f"{shown(Path(source))}: {' and '.join(added)} copied{_present(merged)}{judged}"
         yield from (f"  run {name} was being written; merge again when it has ended" for name in merged.live)
         yield from (f"  run {old} is {new} here: that name was taken" for old, new in merged.renamed.items())
+
+
+def _present(merged: "Merged") -> str:
+    """``, 4 were there already, 2 of them with other figures, which stay as they are``; empty where none was."""
+    if not merged.results_present:
+        return ""
+    there = f", {merged.results_present} {'was' if merged.results_present == 1 else 'were'} there already"
+    if not merged.results_differing:
+        return there
+    of_them = "" if merged.results_present == 1 else f" {merged.results_differing} of them"
+    return f"{there},{of_them} with other figures, which stay as they are"
 
 
 def _prune(args: argparse.Namespace) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from suite.compare.refusal import Strangers, refusal
 from suite.compare.side import Entry, Side
 from suite.jobs.calibration import CalibrationJob
+from suite.report.words import counted
 
 Key = Callable[[Entry], Hashable]
 
@@ -162,7 +163,9 @@ def _choose(a: Side, b: Side) -> tuple[By, str]:
     if a.chips != b.chips:
         return By.WORKLOAD, "not the same devices on both sides"
     if _asked_for(a).isdisjoint(_asked_for(b)):
-        return By.WORKLOAD, "no case is in both runs"
+        shared = {entry.row.case_key for entry in a.entries} & {entry.row.case_key for entry in b.entries}
+        only = f"the runs share {counted(len(shared), 'case')} of calibration and no other"
+        return By.WORKLOAD, only if shared else "no case is in both runs"
     return By.CASE, "two runs of one device" if len(a.chips) == 1 else "two runs of the same devices"
 
 

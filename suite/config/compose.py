@@ -17,7 +17,7 @@ from suite.config.digits import HOLD_NUMBERS, refuse_other_digits
 from suite.config.explain import explain
 from suite.config.interruption import interrupted_afterwards
 from suite.config.overrides import parse, refuse_hydras_own, refuse_sweeps, take_hardware, tidy
-from suite.config.own_files import own_files
+from suite.config.own_files import own_files, refuse_files_of_hydras_own
 from suite.config.plugin_files import asks_outside, plugin_files, refuse_doubled
 from suite.config.plugin_settings import plugin_sheets, plugins_of, with_target
 from suite.config.schema import RunSchema, register
@@ -41,7 +41,10 @@ def compose(overrides: Sequence[str], config_dir: Path | None = None) -> RunConf
     refuse_sweeps(overrides)
     rest, hardware = take_hardware(tidy(overrides, config_dir))
     refuse_hydras_own(rest)
-    return from_composed(compose_node(rest, config_dir), hardware, config_dir)
+    node = compose_node(rest, config_dir)
+    _refuse_lost_search(node, rest, config_dir)
+    refuse_files_of_hydras_own(node.hydra.runtime.choices, config_dir)
+    return from_composed(node, hardware, config_dir)
 
 
 @interrupted_afterwards()
@@ -60,6 +63,22 @@ def compose_node(overrides: Sequence[str], config_dir: Path | None = None) -> Di
         except (HydraException, OmegaConfBaseException, YAMLError, *BARE) as error:
             raise _without_search(error, given) or explain(error, config_dir) from error
     return node
+
+
+def _refuse_lost_search(node: DictConfig, given: Sequence[str], config_dir: Path | None) -> None:
+    """``search=null`` beside an experiment that is its search would measure what the search was only to begin with."""
+    rest = [text for text in given if not _takes_search_away(text)]
+    if len(rest) < len(given) and node.get("search") is None and compose_node(rest, config_dir).get("search") is not None:
+        name = node.hydra.runtime.choices.get("experiment")
+        raise UsageError(
+            f"search=null leaves experiment={name} without the search that it is; leave it out, or choose another experiment, "
+            "such as experiment=quick"
+        )
+
+
+def _takes_search_away(text: str) -> bool:
+    override = parse(text)
+    return override.key_or_group == "search" and (override.is_delete() or override.value() is None)
 
 
 def _without_search(error: BaseException, given: Sequence[str]) -> UsageError | None:

@@ -11,6 +11,7 @@ from typing import Any
 from suite.errors import UsageError, nearest
 from suite.hardware.sheet import parse
 from suite.hardware.spec import HardwareSpec
+from suite.paths import shown
 
 SUFFIX = ".yaml"
 LISTED_AT_MOST = 8
@@ -58,9 +59,14 @@ def read_yaml(file: Path) -> Any:
     try:
         return yaml.load(file.read_text(encoding="utf-8"), loader)
     except yaml.YAMLError as error:
-        raise UsageError(f"{file.name}: not valid YAML: {' '.join(str(error).split())}") from error
+        raise UsageError(f"{named(file)}: not valid YAML: {' '.join(str(error).split())}") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file.name}: cannot be read: {error}") from error
+        raise UsageError(f"{named(file)}: cannot be read: {error}") from error
+
+
+def named(file: Path) -> str:
+    """A file as errors name it: with its folder, unless that is ours, for it is the user who has to find it."""
+    return file.name if file.is_relative_to(builtin("")) else shown(file)
 
 
 def yaml_files(folder: Path) -> dict[str, Path]:
@@ -79,9 +85,9 @@ def _files(extra: Sequence[Path]) -> dict[str, Path]:
 
 @cache
 def _parse(file: Path, name: str) -> HardwareSpec:
-    spec = parse(read_yaml(file), file.name)
+    spec = parse(read_yaml(file), named(file))
     if spec.id != name:
-        raise UsageError(f"{file.name}: id is '{spec.id}'; it has to be the file's name, '{name}'")
+        raise UsageError(f"{named(file)}: id is '{spec.id}'; it has to be the file's name, '{name}'")
     return spec
 
 

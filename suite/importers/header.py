@@ -10,7 +10,7 @@ from suite.importers.rows import Device
 
 _NCCL_TESTS = re.compile(
     r"(?P<tool>[nr]ccl-tests) version (?P<version>\S+)(?: \(\w+\))? "
-    r"[nr]ccl-headers=(?P<headers>\d+) [nr]ccl-library=(?P<library>\d+)"
+    r"[nr]ccl-headers=(?P<headers>\d{1,18}) [nr]ccl-library=(?P<library>\d{1,18})"
 )
 _RCCL_TESTS = re.compile(r"rccl-tests: Version (?P<version>\S+)")
 _LIBRARY = re.compile(r"\b[NR]CCL version\s*:?\s*(?P<version>\d+\.\d+\.\d+)")
@@ -18,13 +18,13 @@ _PROGRAM = re.compile(r"Collective test starting: (?P<program>\w+)")
 _CONCLUDED = re.compile(r"Collective test concluded: (?P<program>\w+)")
 _COMMAND = re.compile(r"(?:^|[\s/])(?P<program>[a-z_]+_perf)\b")
 _OPTIONS = re.compile(r"^\s*#?\s*nThread \d+ ")
-_OPTION = re.compile(r"(?P<name>[A-Za-z]+(?: iters)?):? (?P<value>\d+)(?:\((?P<kind>factor|bytes)\))?")
+_OPTION = re.compile(r"(?P<name>[A-Za-z]+(?: iters)?):? (?P<value>\d{1,18})(?:\((?P<kind>factor|bytes)\))?")
 _DEVICE = re.compile(
-    r"^\s*#?\s*Rank\s+(?P<rank>\d+)(?:\s+Group\s+(?P<group>\d+))?\s+Pid\s+(?P<pid>\d+) on\s+(?P<host>\S+) "
-    r"device\s+(?P<device>\d+) \[(?P<pci>[^\]]*)\] (?P<name>.*?)\s*$"
+    r"^\s*#?\s*Rank\s+(?P<rank>\d{1,18})(?:\s+Group\s+(?P<group>\d{1,18}))?\s+Pid\s+(?P<pid>\d{1,18}) on\s+(?P<host>\S+) "
+    r"device\s+(?P<device>\d{1,18}) \[(?P<pci>[^\]]*)\] (?P<name>.*?)\s*$"
 )
-_BOUNDS = re.compile(r"Out of bounds values\s*: (?P<count>\d+)")
-_AVERAGE = re.compile(r"Avg bus bandwidth\s*: (?P<average>[-+.\de]+)")
+_BOUNDS = re.compile(r"Out of bounds values\s*: (?P<count>\d{1,18})")
+_AVERAGE = re.compile(r"Avg bus bandwidth\s*: (?P<average>[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?)")
 _FAILURE = re.compile(r"Test (?:NCCL |CUDA |HIP )?failure|invalid usage|Segmentation fault", re.IGNORECASE)
 _NOTE = re.compile(r"(?:# error: (?P<error>.+))|(?P<blocking>Blocking Enabled)|(?P<skipping>skipping json output.*)")
 

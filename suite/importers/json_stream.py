@@ -37,7 +37,7 @@ def documents(text: str) -> Iterator[Document]:
                     yield Document(kept, closed=False)
                 return
             position = _line_end(text, position)
-        except RecursionError:  # nested deeper than any tool does
+        except (RecursionError, ValueError):  # nested deeper, or a number with more digits, than any tool has
             position = _line_end(text, position)
         else:
             yield Document(value, closed=True)
@@ -71,5 +71,5 @@ def _whole_part(text: str) -> Any:
             cut = text[:index] + "".join(reversed(closers))
     try:
         return json.loads(cut)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None

@@ -6,8 +6,9 @@ process only the first device is listed.  The environment that it also holds is 
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from suite.collectives.names import Op, op_of
 from suite.collectives.number_format import format_of_tests
@@ -16,6 +17,8 @@ from suite.importers.json_stream import Document
 from suite.importers.rows import Checked, CollectiveLog, CollectiveRow, Device, IterationTimes, LogStatus
 
 US, GB, PERCENT = 1e-6, 1e9, 1e-2
+_HALVES = {"out_of_place": False, "in_place": True}
+_DAMAGED = (KeyError, TypeError, ValueError, OverflowError)  # what reading a row raises that lacks a number
 
 
 def is_nccl_tests_json(value: Any) -> bool:
@@ -35,7 +38,7 @@ def read_nccl_tests_json(document: Document) -> CollectiveLog:
     average = _number((value.get("average_bus_bandwidth") or {}).get("bandwidth"))
     log = CollectiveLog(
         tool="nccl-tests",
-        library_version=str(NcclVersion.of_code(value["nccl_version"])) if "nccl_version" in value else None,
+        library_version=str(NcclVersion.of_code(code)) if isinstance(code := value.get("nccl_version"), int) else None,
         op=op,
         op_source=None if op is None else "program",
         ranks=ranks,
@@ -45,14 +48,16 @@ def read_nccl_tests_json(document: Document) -> CollectiveLog:
         rows=rows,
         average_busbw_bytes_s=None if average is None else average * GB,
         out_of_bounds=(value.get("out_of_bounds") or {}).get("count"),
-        status=_status(document, rows),
+        status=_status(document, rows, _ended(results)),
     )
     return replace(log, warnings=tuple(_warnings(document, results, log)))
 
 
-def _status(document: Document, rows: tuple[CollectiveRow, ...]) -> LogStatus:
+def _status(document: Document, rows: tuple[CollectiveRow, ...], ended: int) -> LogStatus:
     if not document.closed or "end_time" not in document.value:
         return LogStatus.ABORTED
+    if 0 < len(rows) < ended:
+        return LogStatus.PARTIAL
     return LogStatus.COMPLETE if rows else LogStatus.EMPTY
 
 
@@ -73,14 +78,27 @@ def _ranks(config: Mapping[str, Any], devices: tuple[Device, ...]) -> int | None
     """The first rank of the last process, and as many as a process has."""
     if not devices:
         return None
-    return int(max(device.rank for device in devices) + config.get("nthreads", 1) * config.get("ngpus", 1))
+    with suppress(*_DAMAGED):
+        return int(max(device.rank for device in devices) + config.get("nthreads", 1) * config.get("ngpus", 1))
+    return None
 
 
 def _rows(result: Mapping[str, Any], op: Op | None, ranks: int | None) -> Iterator[CollectiveRow]:
-    for key, in_place in (("out_of_place", False), ("in_place", True)):
+    for key, in_place in _HALVES.items():
         half = result.get(key)
-        if isinstance(half, dict) and "nwrong" in half:  # the last that is written of a half: without it the text is cut there
-            yield _row(result, half, result.get(f"{key}_per_iter"), in_place, op, ranks)
+        if _has_ended(half):
+            with suppress(*_DAMAGED):
+                yield _row(result, half, result.get(f"{key}_per_iter"), in_place, op, ranks)
+
+
+def _ended(results: list[dict[str, Any]]) -> int:
+    """How many halves of the table the tool has written to their end."""
+    return sum(_has_ended(result.get(key)) for result in results for key in _HALVES)
+
+
+def _has_ended(half: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a half has the last that is written of it: without it the text is cut there."""
+    return isinstance(half, dict) and "nwrong" in half
 
 
 def _row(
@@ -129,6 +147,9 @@ def _warnings(document: Document, results: list[dict[str, Any]], log: Collective
         yield f"the document has no end: the run was killed{f', {untimed} size without a timing dropped' if untimed else ''}"
     if log.ranks == 1 and log.rows:
         yield "a single rank: nothing crossed a link, so that no row has a bandwidth"
+    ended = _ended(results)
+    if ended > len(log.rows):
+        yield f"{ended - len(log.rows)} of {ended} rows lack a number or have a word where one must be, dropped"
     bad = sum(row.checked is Checked.BAD for row in log.rows)
     unchecked = sum(row.checked is Checked.UNCHECKED for row in log.rows)
     if bad or log.out_of_bounds:

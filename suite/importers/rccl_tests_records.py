@@ -69,12 +69,19 @@ def _with_nodes(names: Sequence[str]) -> list[str]:
 
 
 def _logs(records: Iterable[Record], status: LogStatus, cut: int) -> tuple[CollectiveLog, ...]:
-    """One log for each operation and world."""
-    rows = [_row(record) for record in records]
+    """One log for each operation and world; a record with a word where a number must be is dropped, as one that is cut."""
+    rows, damaged = [], 0
+    for record in records:
+        try:
+            rows.append(_row(record))
+        except (ValueError, OverflowError):
+            damaged += 1
+    if damaged and status is LogStatus.COMPLETE:
+        status = LogStatus.PARTIAL
     groups: dict[tuple[Op | None, int | None], list[CollectiveRow]] = {}
     for row in rows:
         groups.setdefault((row.op, row.ranks), []).append(row)
-    return tuple(_log(op, ranks, tuple(group), status, cut) for (op, ranks), group in groups.items())
+    return tuple(_log(op, ranks, tuple(group), status, cut + damaged) for (op, ranks), group in groups.items())
 
 
 def _log(op: Op | None, ranks: int | None, rows: tuple[CollectiveRow, ...], status: LogStatus, cut: int) -> CollectiveLog:

@@ -15,7 +15,10 @@ _TIMES = ("time", "cputime")
 _PLAIN = ("time", "algbw", "busbw", "#wrong")
 _PER_ITERATION = (*_PLAIN, "i_min", "i_max", "i_p99", "i_cv%")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)\*?|N/A", re.IGNORECASE)
-_START = re.compile(r"^\d+$")
+_START = re.compile(r"^\d{1,18}$")  # a longer one is no size, nor a number that can be computed with
+_ROOT = re.compile(r"-?\d{1,9}")
+_DESCRIBED, _TOLD = {"size", "count", "type"}, {"algbw", "busbw"}  # what every row is read for
+_MARKED = ("error", "#wrong")  # only these are marked with a star, where the tool took them for too large
 _TYPE = re.compile(r"^[a-z][a-z0-9_]+$")
 _TIME = re.compile(r"\d+\.|\d{5}")  # shorter ones have decimals: an integer there is a root, and the row is cut
 
@@ -48,6 +51,8 @@ def of_heading(heading: str, above: str) -> Layout | None:
     values = [name for name in names[first:] if name in VALUES]
     starts = [index for index, name in enumerate(values) if name in _TIMES]
     halves = tuple(tuple(values[start:stop]) for start, stop in zip(starts, [*starts[1:], None], strict=True))
+    if not _DESCRIBED.issubset(names[leading:first]) or not all(_TOLD.issubset(half) for half in halves):
+        return None  # a heading that lost a name
     one_half = ("in-place" in above and "out-of-place" not in above,)
     trailing = tuple(name for name in names[first:] if name not in VALUES)
     return Layout(leading, tuple(names[leading:first]), halves, (False, True) if len(halves) > 1 else one_half, trailing)
@@ -87,13 +92,18 @@ def cells(layout: Layout, words: Sequence[str]) -> tuple[dict[str, str], list[di
         return None
     start = layout.leading
     described = dict(zip(layout.describing, words[start : start + len(layout.describing)], strict=True))
+    if "root" in described and not _ROOT.fullmatch(described["root"]):
+        return None
     start += len(layout.describing)
     halves: list[dict[str, str]] = []
     for half in layout.halves:
         values = words[start : start + len(half)]
         if not are_values(values):
             return None
-        halves.append(dict(zip(half, values, strict=True)))
+        named = dict(zip(half, values, strict=True))
+        if any(value.endswith("*") for name, value in named.items() if name not in _MARKED):
+            return None
+        halves.append(named)
         start += len(half)
     for name in layout.trailing:
         width = 2 if name == "timestamp" else 1

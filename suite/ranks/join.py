@@ -30,6 +30,12 @@ def taking_part(config: "RunConfig", overrides: Sequence[str], measure: Measure)
     return _measure(config, overrides, measure, found) if found.rank == 0 else _keep(config, found)
 
 
+def stores_here(config: "RunConfig") -> bool:
+    """Whether this process is the one that opens the store of a run: the other ranks' host may have no such folder."""
+    found = launched(os.environ) if JOB in config.jobs else None
+    return found is None or found.rank == 0
+
+
 def joined(config: "RunConfig", overrides: Sequence[str], world: int) -> "RunConfig":
     """The configuration over the launch's ranks: all of them, or the first so many, where world sizes are named by hand."""
     from suite.jobs.collective.settings import CollectiveSettings, check_settings

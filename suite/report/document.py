@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from suite.backend import DeviceInfo
 from suite.errors import StoreUnusable, UsageError
 from suite.measurement import Measurement, is_unread
-from suite.outcome import Evidence
+from suite.outcome import Evidence, Outcome
 from suite.report.cases import case_data
 from suite.report.contest import Contest, contests
 from suite.report.floors import Ground
@@ -20,6 +20,7 @@ from suite.report.roofs import RoofSet
 from suite.report.system import Group, ceilings_group, device_group, environment_groups
 from suite.report.targets_matrix import ordered
 from suite.report.trust import SelftestSource, distrust
+from suite.report.words import counted
 from suite.rows import DeviceRow, ResultRow, RunInfo
 from suite.targets.record import Compiled
 
@@ -63,6 +64,14 @@ class RunReport:
     @property
     def rows(self) -> tuple[ResultRow, ...]:
         return tuple(row for device in self.devices for row in device.rows)
+
+    @property
+    def counts(self) -> str:
+        """``4 of 17 cases verified and timed, 13 not measured``: of those planned, whether they have ended or not."""
+        planned = max(self.info.planned, len(self.rows))
+        verified = sum(row.outcome == Outcome.OK for row in self.rows)
+        left = planned - len(self.rows)
+        return f"{verified} of {counted(planned, 'case')} verified and timed{f', {left} not measured' if left else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from suite.outcome import Outcome
 from suite.report.cases import DIGITS, POINTS
 from suite.report.collective_html import collective_figures, collective_sections
 from suite.report.contest_html import contest_section
@@ -107,12 +106,11 @@ def _run(document: ReportDocument, run: RunReport) -> Html:
 
 def _run_line(run: RunReport) -> str:
     info = run.info
-    counts = f"{sum(row.outcome == Outcome.OK for row in run.rows)} of {counted(len(run.rows), 'case')} verified and timed"
     parts = (
         f"experiment {info.experiment}" if info.experiment else "",
         info.status,
         f"started {moment(info.started_at)}",
-        counts,
+        run.counts,
     )
     return " · ".join(part for part in parts if part)
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from suite.outcome import Outcome
 from suite.report.collective_markdown import collective_blocks
 from suite.report.columns import COLUMNS, told
 from suite.report.contest_markdown import contest_blocks
@@ -47,11 +46,10 @@ def _evidence(document: ReportDocument) -> Iterator[str]:
 
 def _run(run: RunReport) -> Iterator[str]:
     info = run.info
-    verified = sum(row.outcome == Outcome.OK for row in run.rows)
     facts = [
         info.status,
         f"started {moment(info.started_at)}",
-        f"{verified} of {counted(len(run.rows), 'case')} verified and timed",
+        run.counts,
     ]
     yield f"## Run {_text(info.run)}"
     yield _text(", ".join([f"experiment {info.experiment}", *facts] if info.experiment else facts))

@@ -29,7 +29,7 @@ from sqlalchemy.types import NullType, TypeEngine
 from suite.hardware import cpu
 from suite.measurement import TIMED, SampleSet
 from suite.outcome import Evidence, Outcome
-from suite.store import sqlite, tables
+from suite.store import schema, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
 from suite.store.coherent import interval_flaws, sample_flaws
 from suite.store.columns import Count, Finite, SafeText, UtcTime, load_json, refuse_non_number
@@ -39,7 +39,15 @@ from suite.store.damage import NO_TEXT, UNREADABLE, Damaged, converting, damaged
 from suite.store.integrity import flaws
 from suite.store.measured import read_columns, rebuild_samples
 from suite.store.plausible import PAIRS, RANGES, refuse_implausible, refuse_rates_of_nothing
-from suite.store.problem import DerivedProblem, FileProblem, MissingReadings, Problem, StrangeObject
+from suite.store.problem import (
+    VERSION_TABLE,
+    DerivedProblem,
+    FileProblem,
+    MissingReadings,
+    Problem,
+    StrangeObject,
+    VersionProblem,
+)
 from suite.store.runs import STATUSES, describe
 from suite.store.selftests import to_selftest
 from suite.store.strange import strange_objects
@@ -48,7 +56,7 @@ from suite.store.tables import Base
 from suite.store.telemetry import missing, unpack_plausible
 
 CHUNK = 500  # rows read at once
-_OF_RESULT = re.compile(r"(result|sample_blob|telemetry_blob|summary) (?P<id>\d+)")
+OF_RESULT = re.compile(r"(result|sample_blob|telemetry_blob|summary) (?P<id>\d+)")
 
 Reading = Callable[[Connection, Sequence[int]], None]
 
@@ -96,7 +104,7 @@ def damage(path: Path) -> Damage:
     for problem in problems(path):
         if isinstance(problem, (MissingReadings, StrangeObject)):
             continue
-        row = _OF_RESULT.fullmatch(problem.where)
+        row = OF_RESULT.fullmatch(problem.where)
         if isinstance(problem, DerivedProblem):
             underived |= {int(row["id"])} if row else set()
         elif row is None:
@@ -108,7 +116,16 @@ def damage(path: Path) -> Damage:
 
 def _content_problems(path: Path) -> Iterator[Problem]:
     engine = sqlite.checking_engine(path)
-    looks = (_lost_references, _doubles, _misfits, _unreadable_rows, _broken_samples, _broken_telemetry, _contradictions)
+    looks = (
+        _versions,
+        _lost_references,
+        _doubles,
+        _misfits,
+        _unreadable_rows,
+        _broken_samples,
+        _broken_telemetry,
+        _contradictions,
+    )
     of_results = (_crossed_intervals, _misplaced_results, _odd_work, _lost_telemetry, _underived)
     for look in (*looks, *of_results, _odd_runs, _bare_runs, _lost_specs, _odd_selftests, _strange_objects):
         try:
@@ -119,6 +136,14 @@ def _content_problems(path: Path) -> Iterator[Problem]:
         except UNREADABLE as error:  # what keeps one look from going on does not keep the next from beginning
             found = damaged("store", error)
             yield Problem(found.where, found.what)
+
+
+def _versions(connection: Connection) -> Iterator[Problem]:
+    found = sorted(map(str, connection.scalars(select(schema.VERSION.c.version_num))))
+    if len(found) > 1:
+        yield VersionProblem(
+            VERSION_TABLE, f"{len(found)} rows ({one_line(', '.join(found))}), where one says what the schema is"
+        )
 
 
 def _lost_references(connection: Connection) -> Iterator[Problem]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, insert, select, update
+from sqlalchemy import Connection, Row, Table, insert, select, type_coerce, update
+from sqlalchemy.types import NullType
 
 from suite.errors import StoreUnusable, UsageError
 from suite.store import compiled, lease, schema, selftests, sqlite, tables
@@ -28,6 +29,9 @@ _LOG = tables.table_of(tables.Log)
 _ARTIFACT = tables.table_of(tables.Artifact)
 _SELFTEST = tables.table_of(tables.Selftest)
 _COMPILED = tables.table_of(tables.Compiled)
+COMPLETE = "complete"
+_KEYS = ("id", "run_id", "environment_id", "device_id", "case_id", "result_id")  # which no two stores have in common
+_MEASURED = (_RESULT, *_OF_RESULT[:2])  # not what is derived of it, which may be of other formulas
 _ADDED = (_RUN, *_OF_RUN, _LOG, _ARTIFACT, _WORKLOAD, _CASE, _RESULT, _SELFTEST, _COMPILED)
 _ADD = {table.name: prepared_insert(table) for table in _ADDED}
 
@@ -43,6 +47,7 @@ class Merged(NamedTuple):
     selftests_added: int = 0
     orphans: tuple[Path, ...] = ()  # what was moved out of the way of a new target
     compiled_added: int = 0
+    results_differing: int = 0  # of those present: other figures of the same attempt, which stay as they are
 
 
 def refuse_source(source: str, target: str) -> None:
@@ -78,7 +83,7 @@ class _Merge:
         self._origin = origin
         self._session = session
         self._cases: dict[int, int] = {}
-        self._runs_added = self._results_added = self._results_present = 0
+        self._runs_added = self._results_added = self._results_present = self._results_differing = 0
         self._live: list[str] = []
         self._renamed: dict[str, str] = {}
 
@@ -87,7 +92,7 @@ class _Merge:
             self._copy_run(row)
         counts = (self._runs_added, self._results_added, self._results_present)
         added = (self._copy_selftests(), (), self._copy_compiled())
-        return Merged(*counts, tuple(self._live), dict(self._renamed), *added)
+        return Merged(*counts, tuple(self._live), dict(self._renamed), *added, self._results_differing)
 
     def _copy_selftests(self) -> int:
         """Add those that are not here yet, after their runs; they name these by what no merge changes."""
@@ -114,13 +119,25 @@ class _Merge:
             if known is not None and lease.holder(self._session.path, known.name) is not None:
                 self._live.append(known.name)
                 return
-            run_id = self._add_run(here, row) if known is None else _refresh(here, known, row)
-            owners = {table.name: _match_owned(self._origin, here, table, row.id, run_id) for table in _OF_RUN}
-            _copy_missing(self._origin, here, _LOG, ("name", "created_at"), row.id, run_id)
-            _copy_missing(self._origin, here, _ARTIFACT, ("name",), row.id, run_id)
+            run_id = self._add_run(here, row) if known is None else int(known.id)
             present = _present(here, run_id)
+            owners = self._copy_owned(here, row.id, run_id) if known is None else None
         for chunk in self._missing(row.id, present):
+            if owners is None:
+                with self._session.transaction() as here:
+                    owners = self._copy_owned(here, row.id, run_id)
             self._copy_results(chunk, run_id, owners)
+        if known is not None and _has_ended_since(known, row, owners is not None):
+            with self._session.transaction() as here:
+                self._copy_owned(here, row.id, run_id)
+                values = {"status": row.status, "reason": row.reason, "finished_at": row.finished_at}
+                here.execute(update(_RUN).where(_RUN.c.id == run_id).values(values))
+
+    def _copy_owned(self, here: Connection, source_run: int, run_id: int) -> dict[str, dict[int, int]]:
+        """Bring over what a run has beside its results; of one that has nothing new, nothing: copies may have parted."""
+        _copy_missing(self._origin, here, _LOG, ("name", "created_at"), source_run, run_id)
+        _copy_missing(self._origin, here, _ARTIFACT, ("name",), source_run, run_id)
+        return {table.name: _match_owned(self._origin, here, table, source_run, run_id) for table in _OF_RUN}
 
     def _add_run(self, here: Connection, row: Row[Any]) -> int:
         name = row.name
@@ -129,16 +146,27 @@ class _Merge:
         self._runs_added += 1
         return _add(here, _RUN, _content(row) | {"name": name})
 
-    def _missing(self, run_id: int, present: set[tuple[int, str, int]]) -> Iterator[list[Row[Any]]]:
-        """The run's results that are not in the target, by chunks."""
+    def _missing(self, run_id: int, present: Mapping[tuple[int, str, int], int]) -> Iterator[list[Row[Any]]]:
+        """The run's results that are not in the target, by chunks; those that are there are counted, and which differ."""
         last = 0
         statement = select(_RESULT, _CASE.c.key).join_from(_RESULT, _CASE).where(_RESULT.c.run_id == run_id)
         while chunk := self._origin.execute(statement.where(_RESULT.c.id > last).order_by(_RESULT.c.id).limit(CHUNK)).all():
             last = chunk[-1].id
             new = [row for row in chunk if (row.device_slot, row.key, row.attempt) not in present]
             self._results_present += len(chunk) - len(new)
+            same = {row.id: at for row in chunk if (at := present.get((row.device_slot, row.key, row.attempt))) is not None}
+            self._results_differing += self._differing(same)
             if new:
                 yield new
+
+    def _differing(self, same: Mapping[int, int]) -> int:
+        """How many results have other figures here; ``same`` maps ids in the source to those here."""
+        if not same:
+            return 0
+        theirs = _measured(self._origin, list(same))
+        with self._session.transaction() as here:
+            ours = _measured(here, list(same.values()))
+        return sum(theirs[one] != ours[other] for one, other in same.items())
 
     def _copy_results(self, rows: Sequence[Row[Any]], run_id: int, owners: Mapping[str, Mapping[int, int]]) -> None:
         cases: dict[int, int] = {}
@@ -169,12 +197,16 @@ class _Merge:
             here.execute(insert(table), values)
 
 
-def _refresh(here: Connection, known: Row[Any], row: Row[Any]) -> int:
-    """Take over how the run ended, where the source knows more recently than the target."""
-    if row.finished_at is not None and (known.finished_at is None or known.finished_at < row.finished_at):
-        values = {"status": row.status, "reason": row.reason, "finished_at": row.finished_at}
-        here.execute(update(_RUN).where(_RUN.c.id == known.id).values(values))
-    return int(known.id)
+def _has_ended_since(known: Row[Any], row: Row[Any], went_on: bool) -> bool:
+    """Whether the source tells how the run ended after what is known here: it went on there, or came to its end.
+
+    What is complete here has ended for good: the copy was measured again.
+    """
+    if known.status == COMPLETE or row.finished_at is None:
+        return False
+    if known.finished_at is None:
+        return True
+    return bool((went_on or row.status == COMPLETE) and known.finished_at < row.finished_at)
 
 
 def _match_owned(origin: Connection, here: Connection, table: Table, source_run: int, run_id: int) -> dict[int, int]:
@@ -207,9 +239,22 @@ def _of_run(connection: Connection, table: Table, run_id: int) -> Sequence[Mappi
     return connection.execute(select(table).where(table.c.run_id == run_id).order_by(table.c.id)).mappings().all()
 
 
-def _present(here: Connection, run_id: int) -> set[tuple[int, str, int]]:
-    statement = select(_RESULT.c.device_slot, _CASE.c.key, _RESULT.c.attempt).join_from(_RESULT, _CASE)
-    return {(slot, key, attempt) for slot, key, attempt in here.execute(statement.where(_RESULT.c.run_id == run_id))}
+def _present(here: Connection, run_id: int) -> dict[tuple[int, str, int], int]:
+    """The ids of the run's results here, by slot, case and attempt."""
+    statement = select(_RESULT.c.device_slot, _CASE.c.key, _RESULT.c.attempt, _RESULT.c.id).join_from(_RESULT, _CASE)
+    rows = here.execute(statement.where(_RESULT.c.run_id == run_id))
+    return {(slot, key, attempt): result_id for slot, key, attempt, result_id in rows}
+
+
+def _measured(connection: Connection, ids: Sequence[int]) -> dict[int, list[tuple[Any, ...]]]:
+    """What was measured of results, as the file has it, by their ids."""
+    found: dict[int, list[tuple[Any, ...]]] = {result_id: [] for result_id in ids}
+    for table in _MEASURED:
+        key = table.c.id if table is _RESULT else table.c.result_id
+        columns = (type_coerce(column, NullType()).label(column.name) for column in table.columns if column.name not in _KEYS)
+        for result_id, *values in connection.execute(select(key, *columns).where(key.in_(ids))):
+            found[result_id].append((table.name, *values))
+    return found
 
 
 def _match_case(origin: Connection, here: Connection, case_id: int) -> int:

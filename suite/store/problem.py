@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+VERSION_TABLE = "alembic_version"
+
 
 class Problem(NamedTuple):
     """Something that is not as it was written: where, and what."""
@@ -20,6 +22,10 @@ class DerivedProblem(Problem):
 
 class StrangeObject(Problem):
     """Something in the schema that no store of roofbench has: the rows are as they were written, the dashboard refuses it."""
+
+
+class VersionProblem(Problem):
+    """More than one row where one says which schema the store has."""
 
 
 class MissingReadings(Problem):

@@ -12,7 +12,9 @@ from sqlalchemy import Connection, column, inspect, select, table
 
 from suite.errors import StoreUnusable
 from suite.store import lease, orphans, sqlite
+from suite.store.damage import one_line
 from suite.store.files import shown
+from suite.store.strange import Strange, strange_objects
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 LINEAGE: tuple[str, ...] = (
@@ -25,9 +27,10 @@ LINEAGE: tuple[str, ...] = (
 
 _one_at_a_time = threading.Lock()  # Alembic keeps what it works on in module globals
 
+NAMED_AT_MOST = 3  # of what a store has and should not, in one line
 SMALLEST_BYTES = 512  # one page of the smallest size; SQLite takes a file of one byte for an empty database
 
-_VERSION = table("alembic_version", column("version_num"))
+VERSION = table("alembic_version", column("version_num"))
 
 State = Literal["missing", "empty", "foreign", "older", "current", "newer"]
 
@@ -38,6 +41,8 @@ class Found(NamedTuple):
     state: State
     revision: str = ""
     tables: tuple[str, ...] = ()
+    strange: tuple[Strange, ...] = ()
+    revisions: tuple[str, ...] = ()  # more than one where the file contradicts itself
 
 
 class Upgrade(NamedTuple):
@@ -57,13 +62,14 @@ def examine(connection: Connection) -> Found:
     tables = tuple(sorted(inspect(connection).get_table_names()))
     if not tables:
         return Found("empty")
-    revisions = connection.scalars(select(_VERSION.c.version_num)).all() if "alembic_version" in tables else []
+    revisions = connection.scalars(select(VERSION.c.version_num)).all() if "alembic_version" in tables else []
     if not revisions or not {"run", "result"} <= set(tables):
         return Found("foreign", tables=tables)
-    revision = str(revisions[0])
-    if revision not in LINEAGE:
-        return Found("newer", revision, tables)
-    return Found("current" if revision == LINEAGE[-1] else "older", revision, tables)
+    named = tuple(sorted(map(str, revisions)))
+    unknown = [each for each in named if each not in LINEAGE]
+    revision = unknown[0] if unknown else max(named, key=LINEAGE.index)
+    state: State = "newer" if unknown else "current" if revision == LINEAGE[-1] else "older"
+    return Found(state, revision, tables, tuple(strange_objects(connection)), named)
 
 
 def look(path: Path) -> Found:
@@ -95,19 +101,24 @@ def refuse_unreadable(path: Path) -> None:
 
 
 def refuse_other(path: Path) -> None:
-    """``StoreUnusable`` for what ``make_current`` leaves as it is: another program's database, a newer schema, no database."""
+    """``StoreUnusable`` for what ``make_current`` leaves as it is.
+
+    That is another program's database, a newer schema, no database, and a store that holds what would run with its writes.
+    """
     found = look(path)
     if found.state in ("foreign", "newer"):
         _refuse(path, found)
+    _refuse_tampered(path, found)
 
 
 def make_current(path: Path, busy_timeout_s: float) -> Upgrade:
     """Create the store, or migrate an older one after copying it to ``<file>.bak-<revision>``.
 
     A log that lies beside the name of a store to be created is moved aside before.
-    ``StoreUnusable`` for another program's database and for a newer schema; those are left as they were.
+    ``StoreUnusable`` for what ``refuse_other`` refuses; that is left as it was.
     """
     found = look(path)
+    _refuse_tampered(path, found)
     moved: tuple[Path, ...] = ()
     if found.state == "missing":
         moved = _create(path, busy_timeout_s)
@@ -118,6 +129,23 @@ def make_current(path: Path, busy_timeout_s: float) -> Upgrade:
     elif found.state != "current":
         _refuse(path, found)
     return Upgrade(found.revision, LINEAGE[-1], None, moved)
+
+
+def _refuse_tampered(path: Path, found: Found) -> None:
+    """``StoreUnusable`` for a store in which somebody else's trigger or view would run with what is written."""
+    strange = [each for each in found.strange if each.kind != "table"]  # a virtual one runs nothing with what others are told
+    if strange:
+        named = ", ".join(f"{each.kind} {one_line(each.name)}" for each in strange[:NAMED_AT_MOST])
+        more = f" and {len(strange) - NAMED_AT_MOST} more" if len(strange) > NAMED_AT_MOST else ""
+        raise StoreUnusable(
+            f"store {shown(path)} has {named}{more}, which no store of roofbench has, and is not written into: "
+            "`roofbench store check` says how to remove that, or choose another with store.url=PATH"
+        )
+    if len(found.revisions) > 1:
+        raise StoreUnusable(
+            f"store {shown(path)} says that its schema is {' and '.join(found.revisions[:NAMED_AT_MOST])}: "
+            "`roofbench store check` says how to mend that, or choose another with store.url=PATH"
+        )
 
 
 def _refuse(path: Path, found: Found) -> None:

@@ -39,7 +39,10 @@ _EXPLANATIONS = {  # by the longest matching prefix of SQLite's name for the err
     "SQLITE_TOOBIG": "a value is larger than store {path} can take (1 GB)",
     "SQLITE_ERROR": "{path} is no store of this version of roofbench ({text})",
 }
-
+_LOG_UNREAD = (
+    "store {path} cannot be opened ({text}): to read the log beside it, a file has to be made there; make its directory "
+    "writable, or copy the store and its log elsewhere"
+)
 
 # SQLite's own, and the driver's where SQLite quotes in its message what is damaged and no text.
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
@@ -53,7 +56,7 @@ def connect(path: Path, options: str, busy_timeout_s: float = BUSY_TIMEOUT_S) ->
     """
     if unfinished(path) and path.exists() and not _size(path):
         raise StoreUnusable(f"store {shown(path)} was emptied, and its log lies beside it: put it back, or start a new run")
-    uri = f"file:{quote(str(path))}?{options}"
+    uri = f"file:{quote(os.fsencode(path))}?{options}"
     return sqlite3.connect(uri, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False)
 
 
@@ -210,6 +213,8 @@ def explain(error: BaseException | None, path: Path) -> str:
     name = _name(error)
     known = max((prefix for prefix in _EXPLANATIONS if name.startswith(prefix)), key=len, default=None)
     template = _EXPLANATIONS[known] if known else "store {path} does not work: {text}"
+    if known == "SQLITE_CANTOPEN" and unfinished(path):
+        template = _LOG_UNREAD
     return template.format(path=shown(path), text=flaw(error))
 
 

@@ -252,8 +252,16 @@ def truncated(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2 // 4096 * 4096)
 
 
+def with_a_trigger(path: Path) -> None:
+    Store.open(str(path)).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TRIGGER gone AFTER INSERT ON result BEGIN DELETE FROM run; END")
+
+
 UNUSABLE: dict[str, Callable[[Path], object]] = {
     "a directory": Path.mkdir,
+    "a pipe": os.mkfifo,
+    "a trigger": with_a_trigger,
     "a newer schema": newer,
     "a truncated store": truncated,
     "no folder": lambda path: None,
@@ -261,7 +269,7 @@ UNUSABLE: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("make", UNUSABLE.values(), ids=UNUSABLE)
-@pytest.mark.parametrize("command", [("run", *FAKE), ("selftest", *FAKE[:3])], ids=["run", "selftest"])
+@pytest.mark.parametrize("command", [("run", *FAKE), ("selftest", *FAKE[:3]), ("plan", *FAKE)], ids=lambda words: words[0])
 def test_a_store_is_looked_at_before_a_held_device_is_waited_for(
     command: tuple[str, ...], make: Callable[[Path], object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

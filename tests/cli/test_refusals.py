@@ -93,6 +93,14 @@ REFUSED = [
     (["devices", "backend=cud"], "unknown backend 'cud'; did you mean 'cuda'?"),
     (["run", "--cfg", "job", "backend=cud"], "unknown backend 'cud'; did you mean 'cuda'?"),
     (["run", "--info", "defaults", "job=gem"], "unknown job 'gem'; did you mean 'gemm'?"),
+    (
+        ["plan", "--config-dir", ""],
+        "--config-dir is empty; name a folder that holds groups such as experiment/mine.yaml, or leave it out",
+    ),
+    (
+        ["plan", "experiment=peak", "search.step=4"],
+        "search.step=4 is not between 16 and 2147483647; leave it out for what experiment=peak takes",
+    ),
     (["run", "-m", "job=gem,gemm"], "unknown job 'gem'; did you mean 'gemm'?"),
     (["run", "-m", "measure.target=0.1,x"], "measure.target=x is not a number"),
     (["plan", "quick"], "'quick' is not an override; write key=value, such as experiment=standard or jobs.gemm.shapes=[512]"),

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import pytest
 import yaml
 
 from suite import cli
+from suite.commands import run
+from suite.errors import StoreUnusable
+from suite.settings import RunConfig
 from suite.store.queries import Reader
 from tests.cli.command import FAKE, leaves_slowly, roofbench, start, wait_for
 
@@ -147,16 +151,32 @@ def test_a_sweep_in_which_one_run_cannot_be_ends_before_the_first(devices: str, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_is_refused_after_another_was_measured_does_not_stop_the_rest_and_is_a_failure(tmp_path: Path) -> None:
-    """A store is looked at when its run begins: it may be made, moved or filled by the runs before."""
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "b.db").mkdir()
-    said = roofbench(tmp_path, "run", "-m", *FAKE, "store.url=a.db,deep/b.db,c.db")
-    assert said.status == 1
-    assert "roofbench: store " in said.err
-    for name in ("a.db", "c.db"):
-        with Reader.open(str(tmp_path / name)) as reader:
-            assert [run.status for run in reader.runs()] == ["complete"]
+def test_a_sweep_with_a_store_that_is_none_ends_before_the_first(tmp_path: Path) -> None:
+    """Every store is looked at before anything is measured, not each when its turn comes."""
+    (tmp_path / "b.db").write_text("no database, and longer than the smallest page\n" * 20)
+    said = roofbench(tmp_path, "run", "-m", *FAKE, "store.url=a.db,b.db")
+    assert (said.status, said.out) == (2, "")
+    assert said.err == f"roofbench: {tmp_path / 'b.db'} is not a database: choose another with store.url=PATH\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["b.db"]
+
+
+def test_a_run_that_is_refused_after_another_was_measured_does_not_stop_the_rest_and_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A store is looked at again when its run begins: it may be moved, filled or locked by then."""
+    began = []
+
+    def measure(config: RunConfig, overrides: Sequence[str]) -> int:
+        began.append(config.store.url)
+        if config.store.url == "b.db":
+            raise StoreUnusable("store b.db is locked by another process: wait until it ends, or stop it")
+        return 0
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(run, "measure", measure)
+    assert cli.run(["run", "-m", *FAKE, "store.url=a.db,b.db,c.db"]) == 1
+    assert began == ["a.db", "b.db", "c.db"]
+    assert "roofbench: store b.db is locked" in capsys.readouterr().err
 
 
 def test_every_device_runs_every_case(tmp_path: Path) -> None:

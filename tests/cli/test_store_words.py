@@ -91,6 +91,18 @@ def test_a_merge_says_which_selftests_it_brought(
     assert said_of(capsys, *merge) == ["here.db: 0 runs and 0 results copied, 2 were there already"]
 
 
+def test_a_merge_says_how_many_results_have_other_figures(
+    judged: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    merge = ("merge", "here.db", "--store", "there.db")
+    said_of(capsys, *merge)
+    with closing(sqlite3.connect("there.db")) as connection, connection:
+        connection.execute("update result set error_rel = 0.125 where id = 1")
+    already = "here.db: 0 runs and 0 results copied, 2 were there already, 1 of them with other figures, which stay as they are"
+    assert said_of(capsys, *merge) == [already]
+
+
 def test_a_prune_says_what_becomes_of_selftests(
     judged: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,18 +8,25 @@ from typing import Any
 
 import pytest
 
+from suite import cli
 from suite.commands import opening
+from suite.commands.dashboard import refuse_store
 from suite.commands.known import look
 from suite.commands.options import store_option, store_override
 from suite.commands.selftest import _left
 from suite.config.overrides import parse
+from suite.errors import UsageError
 from suite.paths import for_shell, shown
 from suite.store import schema
+from suite.store.maintain import check
+from suite.store.queries import Reader
+from suite.store.writer import Store
 from suite.targets.told import Teller
 from tests.cli.command import FAKE, roofbench
 
 STRANGE = "a\nb\x1b[31m\u202e.db"
 SHOWN = r"a\nb\x1b[31m\u202e.db"
+NO_TEXT = "nu\udcff8"
 RAW = ("\x1b", "\u202e", "a\nb")
 
 
@@ -41,6 +48,37 @@ def test_the_store_that_a_command_names_is_the_same_store() -> None:
     (word,) = told_by_bash(store_override(path))
     assert store_override(path).isprintable()
     assert parse(word).value() == str(path)
+
+
+def test_a_store_in_a_folder_whose_name_is_no_text_is_named_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that stand for no character can be opened and typed; as a setting, which is text, they are refused."""
+    folder = tmp_path / NO_TEXT
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert store_override(folder / "roofbench.db") == ""
+    assert store_override(folder / "a b.db") == """ 'store.url='"'"'a b.db'"'"''"""
+    assert told_by_bash(store_option(folder / "b.db")) == ["--store", str(folder / "b.db")]
+
+
+def test_a_store_whose_path_is_no_text_is_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / NO_TEXT / f"{NO_TEXT}.db"
+    path.parent.mkdir()
+    Store.open(str(path)).close()
+    assert path.exists()
+    with Reader.open(str(path)) as reader:
+        assert reader.runs() == []
+    assert check(str(path)) == []
+
+
+def test_the_dashboard_refuses_what_its_server_ends_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / NO_TEXT / "b.db"
+    path.parent.mkdir()
+    Store.open(str(path)).close()
+    with pytest.raises(UsageError, match=r"b\.db', whose name or folder is no UTF-8 text; move or rename it"):
+        refuse_store(str(path))
+    monkeypatch.chdir(path.parent)
+    with pytest.raises(UsageError, match="is no UTF-8 text; change to another folder"):
+        cli.run(["dashboard"])
 
 
 def test_a_run_says_where_it_is_stored_and_how_to_go_on_without_raw_characters(tmp_path: Path) -> None:

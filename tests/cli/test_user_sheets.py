@@ -76,7 +76,7 @@ def test_a_broken_sheet_of_a_cpu_is_named(tmp_path: Path) -> None:
     sheet.write_text(sheet.read_text().replace("units:", "unit:"))
     said = roofbench(tmp_path, "devices", "--config-dir", str(folder), "backend=cpu")
     assert said.status == 2
-    assert said.err == "roofbench: my-xeon.yaml: units is missing\n"
+    assert said.err == f"roofbench: {sheet}: units is missing\n"
 
 
 def test_a_plan_by_the_sheet_of_a_device_that_is_here_is_what_a_run_would_measure(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_fractional_count_of_cores_is_refused(tmp_path: Path) -> None:
     sheet = folder / "hardware" / "my-xeon.yaml"
     sheet.write_text(sheet.read_text().replace("value: 2,", "value: 2.5,"))
     said = roofbench(tmp_path, "hardware", "my-xeon", "--config-dir", str(folder))
-    assert (said.status, said.err) == (2, "roofbench: my-xeon.yaml: units.count.value is 2.5, not a whole number\n")
+    assert (said.status, said.err) == (2, f"roofbench: {sheet}: units.count.value is 2.5, not a whole number\n")
 
 
 def test_a_sheet_of_another_maker_s_cpu_is_refused_by_name(tmp_path: Path) -> None:

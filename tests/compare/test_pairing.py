@@ -55,8 +55,10 @@ def test_other_implementations_of_one_device_are_too_whatever_was_calibrated():
     a = side(entry(**calibrated), entry(implementation="library"))
     b = side(entry(**calibrated), entry(implementation="triton"))
     found = pair(a, b)
-    assert (found.by, found.why) == (By.WORKLOAD, "no case is in both runs")
+    assert (found.by, found.why) == (By.WORKLOAD, "the runs share 1 case of calibration and no other")
     assert names(found) == [("library@0", "library@0"), ("library@0", "triton@0")]
+    apart = pair(side(entry(implementation="library")), side(entry(implementation="triton")))
+    assert (apart.by, apart.why) == (By.WORKLOAD, "no case is in both runs")
 
 
 def test_two_calibrations_alone_are_compared_as_the_cases_that_they_are():

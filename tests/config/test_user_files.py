@@ -47,6 +47,24 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     )
 
 
+def test_a_file_that_sets_what_only_hydras_program_reads_is_refused(tmp_path: Path) -> None:
+    """On the command line it is; in a file it was dropped in silence."""
+    text = f"{GLOBAL}hydra:\n  sweeper:\n    params:\n      seed: 1,2\n"
+    folder = put(tmp_path, "experiment/mine.yaml", text)
+    file = folder / "experiment" / "mine.yaml"
+    assert refusal(folder, "experiment=mine").startswith(f"{file}: hydra has no effect here; only `roofbench run -m` goes")
+    assert compose(["experiment=quick"], folder).experiment == "quick"
+
+
+def test_an_experiment_that_is_a_search_is_not_left_without_it(tmp_path: Path) -> None:
+    """It would measure the one shape that the search begins with."""
+    text = f"{GLOBAL}search:\n  m: 4096\n"
+    folder = put(tmp_path, "experiment/mine.yaml", text)
+    for name in ("peak", "mine"):
+        assert refusal(folder, f"experiment={name}", "search=null").startswith(f"search=null leaves experiment={name} without")
+    assert compose(["experiment=quick", "search=null"], folder).search is None
+
+
 def test_settings_of_a_job_that_the_user_left_out_are_dropped(tmp_path: Path) -> None:
     """An experiment over several jobs can be narrowed to one of them."""
     folder = put(tmp_path, "experiment/both.yaml", f"{GLOBAL}jobs:\n  attention:\n    heads: [16x128]\n  gemm:\n    m: [7]\n")

@@ -127,6 +127,31 @@ def test_wrong_results_are_wrong() -> None:
     assert "wrong results: 1 of 50 rows, 1 values out of bounds" in log.warnings
 
 
+EXCERPT = "  33554432  8388608  float  sum  {root}  {time}  968.11  1815.2  0  34.10  984.0  1845.1  0\n"
+
+
+@pytest.mark.parametrize("cell", [{"root": "xsum"}, {"root": "1.5"}, {"time": "34.66*"}, {"root": "9" * 5000}])
+def test_a_row_with_a_word_where_a_number_must_be_is_dropped(cell: dict[str, str]) -> None:
+    """An excerpt's root column was read as a number whatever stood in it, and so was a time with the mark of an error."""
+    whole = EXCERPT.format(root="-1", time="34.66")
+    assert len(rows_of(whole)) == 2
+    damaged = EXCERPT.format(**{"root": "-1", "time": "34.66", **cell})
+    assert rows_of(damaged) == []
+    assert rows_of(whole + damaged) == rows_of(whole)
+
+
+@pytest.mark.parametrize("name", ["algbw", "busbw", "type"])
+def test_a_heading_that_lost_a_name_is_none(name: str) -> None:
+    """Its rows were read for a column that was not there."""
+    assert rows_of(GOOD.replace(name, "x" * len(name), 1)) in ([], rows_of(GOOD))
+
+
+def test_numbers_too_long_to_be_read_are_no_sizes() -> None:
+    assert rows_of(EXCERPT.format(root="-1", time="34.66").replace("33554432", "9" * 5000)) == []
+    long = GOOD.replace("nGpus 1", f"nGpus {'9' * 5000}").replace("Avg bus bandwidth    : ", "Avg bus bandwidth    : 1.2.3-")
+    assert rows_of(long) == rows_of(GOOD)
+
+
 @given(st.text())
 @settings(deadline=None, max_examples=40)
 def test_any_text_is_read_or_refused_in_words(anything: str) -> None:

@@ -37,6 +37,16 @@ def test_a_whole_document_is_read() -> None:
     assert (log.status, log.warnings, log.out_of_bounds) == (LogStatus.COMPLETE, (), 0)
 
 
+@pytest.mark.parametrize(("name", "value"), [("size", "xsum"), ("count", None), ("root", "1.5")])
+def test_a_row_with_a_word_where_a_number_must_be_is_dropped(name: str, value: Any) -> None:
+    first, *others = json.loads(WHOLE)["results"]
+    assert name in first
+    log = only(json.dumps(changed(results=[{**first, name: value}, *others])))
+    assert log.rows == only(WHOLE).rows[2:]
+    dropped = "2 of 14 rows lack a number or have a word where one must be, dropped"
+    assert (log.status, log.warnings) == (LogStatus.PARTIAL, (dropped,))
+
+
 def test_a_killed_run_has_its_complete_sizes_and_is_aborted() -> None:
     log = only(text("constructed/nccl_tests_v3_killed_run.json"))
     assert [row.size_bytes for row in log.placed(False)] == [8, 128, 2048, 32768, 524288]

@@ -50,6 +50,15 @@ def test_a_string_that_says_not_available_is_unchecked() -> None:
     assert only(LINES).warnings == ("1 of 10 rows were not checked",)
 
 
+@pytest.mark.parametrize(("name", "cell"), [("size", "xsum"), ("time", "34.6*"), ("ranks", "many"), ("size", "9" * 5000)])
+def test_a_record_with_a_word_where_a_number_must_be_is_dropped(name: str, cell: str) -> None:
+    first, *others = map(json.loads, LINES.splitlines())
+    assert name in first
+    log = only("\n".join(map(json.dumps, ({**first, name: cell}, *others))))
+    assert log.rows == only(LINES).rows[1:]
+    assert (log.status, log.warnings[0]) == (LogStatus.PARTIAL, "1 record cut, dropped")
+
+
 def test_one_list_of_records_is_the_same() -> None:
     records = [json.loads(line) for line in LINES.splitlines()]
     assert only(json.dumps(records, indent=1)).rows == only(LINES).rows

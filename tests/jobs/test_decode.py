@@ -203,6 +203,8 @@ def test_a_title_says_what_was_computed():
         ({"heads": ["32"]}, "heads '32' are not HEADSxHEAD_DIM"),
         ({"heads": ["32/6x128"]}, "no multiple of the 6"),
         ({"heads": ["8/32x128"]}, "no more of K and V than of Q"),
+        ({"heads": ["32/0x128"]}, "are not 1 to 1024"),  # 0 was taken as not given
+        ({"heads": ["32/8x128/0"]}, "head_dim of 0"),
         ({"heads": ["32x100"]}, "head_dim of 100"),
         ({"heads": ["32x128/256"]}, "the first columns of the keys"),
         ({"heads": []}, "jobs.decode.heads is empty"),

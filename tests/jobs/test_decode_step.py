@@ -219,6 +219,8 @@ def test_depth_allows_no_more():
         ({"intermediate_sizes": [96, 97]}, "has 97"),
         ({"vocabularies": 8}, "jobs.decode_step.vocabularies has 8"),
         ({"heads": "32"}, "are not HEADSxHEAD_DIM"),
+        ({"heads": "32/0x128"}, "are not 1 to 1024"),
+        ({"heads": "32/8x128/0"}, "head_dim of 0"),
         ({"heads": "128/1x576/512"}, "are MLA's"),
         ({"heads": []}, "jobs.decode_step.heads is empty"),
         ({"implementations": ["tritn"]}, "did you mean 'triton'"),

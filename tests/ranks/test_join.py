@@ -10,7 +10,7 @@ import pytest
 from suite.errors import UsageError
 from suite.jobs.collective import CollectiveJob, CollectiveSettings
 from suite.jobs.gemm import GemmSettings
-from suite.ranks.join import joined, record_path, taking_part
+from suite.ranks.join import joined, record_path, stores_here, taking_part
 from suite.ranks.places import RECORD_VARIABLE, VARIABLE, Place, Places
 from suite.settings import RunConfig
 
@@ -62,6 +62,17 @@ def test_what_joined_ranks_measure_is_another_case() -> None:
 
 def measured(found: RunConfig, overrides: Sequence[str]) -> int:
     return 40 + settings(found).joined if "collective" in found.jobs else 40
+
+
+@pytest.mark.parametrize(("rank", "here"), [("0", True), ("1", False)])
+def test_the_store_is_looked_at_where_the_first_rank_is(rank: str, here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another host need not have its folder."""
+    monkeypatch.setenv("RANK", rank)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", rank)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert stores_here(config()) is here
+    assert stores_here(RunConfig(jobs={"gemm": GemmSettings()}))
 
 
 def test_without_a_launcher_and_for_other_jobs_a_run_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

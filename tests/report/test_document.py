@@ -7,6 +7,8 @@ from suite.backend import Fact
 from suite.errors import StoreUnusable, UsageError
 from suite.hardware.figure import NOT_FOUND
 from suite.report.document import build
+from suite.report.html import render_html
+from suite.report.markdown import render_markdown
 from suite.report.privacy import LEFT_OUT, Scrubber
 from suite.report.reproduce import rerun_command
 from suite.rows import Fractions
@@ -92,6 +94,23 @@ def test_what_keeps_the_command_from_repeating_the_run_is_said(fields, caution):
     command = rerun_command(run_info(**fields), Scrubber())
     assert any(caution in text for text in command.cautions)
     assert "/home/ada" not in command.line
+
+
+@pytest.mark.parametrize(
+    ("rows", "planned", "counts"),
+    [
+        (4, 17, "4 of 17 cases verified and timed, 13 not measured"),
+        (0, 17, "0 of 17 cases verified and timed, 17 not measured"),
+        (4, 4, "4 of 4 cases verified and timed"),
+    ],
+)
+def test_a_report_counts_what_was_planned(rows, planned, counts):
+    """An unfinished run's read as if it were whole."""
+    info = run_info(status="interrupted", planned=planned, finished=rows)
+    document = build(FakeReader(tuple(result(result_id=each) for each in range(rows)), (info,)), ["latest"])
+    assert document.runs[0].counts == counts
+    assert counts in render_markdown(document)
+    assert counts in render_html(document)
 
 
 def test_a_clean_complete_run_needs_no_caution():

@@ -1,6 +1,7 @@
 """Merging, pruning, checking, rebuilding."""
 
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,11 @@ def rows_in(path: Path, table: str) -> int:
         return int(connection.execute(f'select count(*) from "{table}"').fetchone()[0])
     finally:
         connection.close()
+
+
+def dump(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return list(connection.iterdump())
 
 
 def details(path: Path, run: str) -> list[Any]:
@@ -106,6 +112,38 @@ class TestMerge:
         assert details(here, run.run) == details(there, run.run)
         assert [row.device_uid for row in Reader.open(str(here)).results()] == ["a1b2", "ffff"]
         assert Reader.open(str(here)).resolve().status == "complete"
+
+    def test_copies_that_parted_are_counted_and_left_as_they_are(self, here: Path, there: Path) -> None:
+        """Other figures of one attempt were there already, and the copy's end and host were taken over."""
+        filled(here, range(4))
+        there.write_bytes(here.read_bytes())
+        parted = (
+            "update result set finished_at = '2099-01-01T00:00:00.000000+00:00', error_rel = 0.25 where id = 2",
+            "update sample_blob set sum_ns = sum_ns + 1 where result_id = 3",
+            "update summary set p50_s = 1 where result_id = 4",  # derived, maybe by other formulas
+            "update run set finished_at = '2099-01-01T00:00:00.000000+00:00', reason = 'again'",
+            "update environment set digest = 'other'",
+            "update log set created_at = '2099-01-01T00:00:00.000000+00:00'",
+        )
+        change(there, *parted)
+        before = [dump(here), dump(there)]
+        merged = maintain.merge(str(there), str(here), is_checked=True)
+        assert (merged.results_added, merged.results_present, merged.results_differing) == (0, 4, 2)
+        assert [dump(here), dump(there)] == before
+        there.write_bytes(here.read_bytes())
+        assert maintain.merge(str(there), str(here)).results_differing == 0
+
+    def test_a_run_that_ended_without_another_result_is_ended_here_too(self, here: Path, there: Path) -> None:
+        filled(there, range(2))
+        here.write_bytes(there.read_bytes())
+        change(here, "update run set status = 'interrupted', finished_at = '2001-01-01T00:00:00.000000+00:00'")
+        before = dump(here)
+        change(there, "update run set status = 'interrupted'")
+        maintain.merge(str(there), str(here))
+        assert dump(here) == before
+        change(there, "update run set status = 'complete'")
+        maintain.merge(str(there), str(here))
+        assert dump(here) == dump(there)
 
     def test_two_runs_of_one_name_are_kept_apart(self, here: Path, there: Path) -> None:
         mine, theirs = filled(here, range(2)), filled(there, range(5))

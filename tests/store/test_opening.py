@@ -185,6 +185,7 @@ def test_what_a_killed_writer_left_in_the_log_is_read(store: Path) -> None:
     with unwritable(copy.parent):  # a log cannot be read where its index cannot be made: said, not passed over
         message = refused(str(copy), Reader.open)
         assert str(copy) in message
+        assert "make its directory writable, or copy the store and its log elsewhere" in message
     assert len(Reader.open(str(copy)).results()) == 2
 
 

@@ -91,8 +91,10 @@ def parse_heads(text: str) -> Heads:
     found = re.fullmatch(r"(\d+)(?:/(\d+))?x(\d+)(?:/(\d+))?", str(text).strip())
     if found is None:
         raise UsageError(f"heads '{text}' are not HEADSxHEAD_DIM; write for instance 32x128, 32/8x128 or 128/1x576/512")
-    q_heads, kv_heads, head_dim, v_head_dim = (int(part) if part else 0 for part in found.groups())
-    heads = Heads(q_heads, kv_heads or q_heads, head_dim, v_head_dim or head_dim)
+    q_heads, kv_heads, head_dim, v_head_dim = (int(part) if part else None for part in found.groups())
+    assert q_heads is not None
+    assert head_dim is not None
+    heads = Heads(q_heads, q_heads if kv_heads is None else kv_heads, head_dim, head_dim if v_head_dim is None else v_head_dim)
     if not 1 <= heads.num_kv_heads <= heads.num_q_heads <= HEADS_AT_MOST:
         raise UsageError(f"heads '{text}' are not 1 to {HEADS_AT_MOST}, with no more of K and V than of Q")
     if heads.num_q_heads % heads.num_kv_heads:
