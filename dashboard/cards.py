@@ -17,12 +17,12 @@ _WHOLE_CARDS = """<style>
 </style>"""
 
 
-def cards(best: Sequence[Headline]) -> None:
+def cards(best: Sequence[Headline], several_runs: bool = False) -> None:
     """Draw them; nothing where there are none."""
     if not best:
         return
     st.html(_WHOLE_CARDS)
-    st.caption(plain(about(best)))
+    st.caption(plain(about(best, several_runs), 1000))
     with st.container(horizontal=True):
         for headline in best:
             with st.container(border=True, width=_CARD_PX):

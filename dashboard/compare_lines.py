@@ -12,6 +12,7 @@ from dashboard.text import plain
 from suite.report.curve_choice import strongest
 from suite.report.curves import Level, Quantity, curve_figure
 from suite.report.lines import Field, Member, lines_of
+from suite.report.standings import SHOWN
 from suite.rows import ResultRow
 
 MOST_LINES = 16  # that one figure keeps apart
@@ -48,6 +49,8 @@ def say_what_is_left_out(selection: Selection, picked: Mapping[Device, Picked]) 
     """Devices and cases that the figures of a page do not show; what is said of several devices is said once."""
     if len(selection.devices) > len(selection.shown):
         st.caption(f"The {MOST_DEVICES} devices that were measured last are drawn: choose others in the sidebar.")
+    if any(_has_several(selection, device) for device in picked):
+        st.caption(SHOWN)
     notes: dict[str, list[str]] = {}
     for device, each in picked.items():
         if each.note:
@@ -55,6 +58,11 @@ def say_what_is_left_out(selection: Selection, picked: Mapping[Device, Picked]) 
     for note, names in notes.items():
         whose = "each device" if len(names) == len(picked) and len(names) > 1 else ", ".join(names)
         st.caption(plain(f"{whose}: {note}"))
+
+
+def _has_several(selection: Selection, device: Device) -> bool:
+    """Whether a case of the device may have results of several runs."""
+    return len({group.run for group in selection.of(device)}) > 1
 
 
 def was_measured(selection: Selection) -> bool:

@@ -16,8 +16,6 @@ from suite.report.palette import Theme
 from suite.report.words import giga_per_joule, tera_rates
 from suite.rows import ResultRow
 
-OVER = f"Over {BASELINE}"
-
 
 def precision_ladder(rows: Sequence[ResultRow], theme: Theme, key: str) -> None:
     """Draw what ``rows`` of one device hold in three or more formats; nothing where they hold no such shape."""
@@ -59,7 +57,7 @@ def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
     return {
         "No.": rung.number,
         "Format": rung.name,
-        OVER: speed.times if speed is not None else None,
+        _over(ladder): speed.times if speed is not None else None,
         "From": low,
         "To": high,
         **{_error(kind): rung.errors.get(kind) for kind in ladder.distributions},
@@ -71,6 +69,10 @@ def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
         "By": rung.by,
         "Marks": rung.marks,
     }
+
+
+def _over(ladder: Ladder) -> str:
+    return f"Over {ladder.over}"
 
 
 def _units(ladder: Ladder) -> tuple[str, str]:
@@ -90,7 +92,9 @@ def _columns(ladder: Ladder) -> dict[str, Any]:
     return {
         "No.": number(width=40, help="The point of this number in the figure"),
         "Format": text(pinned=True, width=150, help="Number format, and what shares a scale"),
-        OVER: number(format="%.3g", help=f"Speed relative to the fastest {BASELINE} of the same shape, regime and data"),
+        _over(ladder): number(
+            format="%.3g", help=f"Speed relative to the fastest {BASELINE} of the same shape, regime and data"
+        ),
         "From": number(format="%.3g", help="Lower end of the 95 % interval of the relative speed; none where not resolved"),
         "To": number(format="%.3g", help="Upper end of that interval"),
         **errors,

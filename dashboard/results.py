@@ -27,7 +27,7 @@ _CHARACTER_PX, _EDGES_PX = 6.7, 20
 _CASE_PX = 250  # at most: a telephone has 390 across, and the column does not scroll away
 _MARKS_PX = 190  # at most: the first of them, the most serious, is seen whole
 _TEXT_CHARACTERS = 160  # of a cell
-_SAME_LEFT_OUT = ("Device", "Run", "Implementation", "Job")
+_SAME_LEFT_OUT = ("Backend", "Device", "Run", "Implementation", "Job")
 _EMPTY_LEFT_OUT = ("Marks", "Quantisation", "Energy (J)", "Tokens/s")
 
 
@@ -87,6 +87,7 @@ def _line(row: ResultRow, name: str, titles: _Titles) -> dict[str, Any]:
     half_width = relative_half_width(row) if resolved(row) else None
     return {
         "Case": _text(name),
+        "Backend": _text(row.backend),
         titles.time: _scaled(row.p50_s, titles.unit_s),
         "±": _scaled(half_width, 1e-2),
         "Of spec": row.fractions.spec,

@@ -6,14 +6,25 @@ from dataclasses import replace
 from dashboard.selection import Selection
 from dashboard.shelf import Device
 from dashboard.text import plain
+from suite.outcome import Evidence, Outcome
 from suite.report.panels import evidence_of
-from suite.report.roofs import EmpiricalKey, Judged, RoofSet, clocked_roofs, judged_by, judged_roof_set
+from suite.report.roofs import (
+    CALIBRATION,
+    EmpiricalKey,
+    Judged,
+    RoofSet,
+    clocked_roofs,
+    judged_by,
+    judged_roof_set,
+    with_setters,
+)
 from suite.report.sheets import sheet_of
 from suite.report.words import si
 from suite.roofline import Ceilings
 from suite.rows import DeviceRow, ResultRow
 
 DERIVED, NO_SHEET = "derived", "no sheet"
+MOST_SETTERS = 2_000  # results that are looked through for what set an empirical roof
 
 
 def devices_of(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> dict[str, DeviceRow]:
@@ -42,7 +53,22 @@ def roofs_of(selection: Selection, device: Device, rows: Sequence[ResultRow]) ->
         own = [row for row in each.rows if row.evidence == kind]  # the clocks of others are no clocks of this device
         lines = clocked_roofs(own, Ceilings(known.info, each.spec))
         clocked += [replace(line, sheet=each.name) if len(judged) > 1 else line for line in lines]
-    return RoofSet((*found.lines, *clocked), found.notes)
+    return _named(selection, device, RoofSet((*found.lines, *clocked), found.notes), kind)
+
+
+def _named(selection: Selection, device: Device, roofs: RoofSet, kind: Evidence) -> RoofSet:
+    """With the results that set the empirical roofs, which are of any run of the store: the best of its groups."""
+    loads = {line.load for line in roofs.of_kind("empirical")}
+    if not loads:
+        return roofs
+    shelf = selection.stores.shelves[device.store]
+    best = [
+        group.best
+        for each, group in shelf.held(wait_s=0).pairs
+        if each == device and group.evidence == kind and group.outcome == Outcome.OK and group.is_trusted
+        if group.job == CALIBRATION or group.load in loads
+    ]
+    return with_setters(roofs, shelf.rows(best[:MOST_SETTERS]))
 
 
 def _judged_by(device: DeviceRow, rows: Sequence[ResultRow], several: bool) -> Sequence[ResultRow]:

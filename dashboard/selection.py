@@ -1,15 +1,20 @@
 """What a page is about: the devices and groups that pass the choices in the sidebar, and the rows behind them."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from dashboard.shelf import Device, Pair
+from dashboard.shelf import Device, Pair, Shelf
 from dashboard.stores import Stores
 from suite.case import format_label
+from suite.outcome import Evidence, Outcome
 from suite.report.palette import Theme, device_colours
 from suite.report.printable import clipped, printable
+from suite.report.roofs import drawable
+from suite.report.standings import is_clean, label_of, preferred
+from suite.report.words import counted
 from suite.rows import ResultRow
 from suite.store.columns import load_json
 from suite.store.scopes import Group, Scope
@@ -30,11 +35,15 @@ class Asked(NamedTuple):
 
 
 class Picked(NamedTuple):
-    """Rows for a figure: the newest of each case; ``of`` cases were found, ``older`` results lie in runs not looked through."""
+    """Rows for a figure: of each case what ``one_of_each`` shows.
+
+    ``of`` cases were found, ``older`` results lie in runs not looked through; ``replaced`` rows stand for newer ones in doubt.
+    """
 
     rows: tuple[ResultRow, ...]
     of: int
     older: int
+    replaced: int = 0
 
     @property
     def note(self) -> str:
@@ -42,6 +51,10 @@ class Picked(NamedTuple):
         parts = []
         if self.of > len(self.rows):
             parts.append(f"{len(self.rows):,} of {self.of:,} cases are drawn, evenly chosen: narrow the choice to see all")
+        if self.replaced:
+            parts.append(
+                f"{counted(self.replaced, 'point')} of older runs: newer results of these cases are in doubt or failed"
+            )
         if self.older:
             parts.append(f"{self.older:,} results of older runs are left out: choose these runs to see them")
         return "; ".join(parts)
@@ -125,15 +138,33 @@ class Selection:
         ]
 
     def pick(self, device: Device, workloads: Collection[int] | None = None, alone: bool = False) -> Picked:
-        """The newest result of each case of a device, from its newest runs up to ``MOST_RESULTS`` results.
+        """One result of each case of a device, from its newest runs up to ``MOST_RESULTS`` results: the newest that is clean.
 
-        At most its share of ``MOST_POINTS``, and all of them where it is ``alone`` in its figure.
+        One in doubt is shown only where the case has no other (``preferred``).  At most its share of ``MOST_POINTS``, and all
+        of them where it is ``alone`` in its figure.
         """
         scope = self.scope(device)
         runs, older = self._recent(device, scope.jobs)
         shelf = self.stores.shelves[device.store]
         ids = shelf.newest(scope._replace(runs=runs), workloads)
-        return Picked(tuple(shelf.rows(thinned(ids, MOST_POINTS // (1 if alone else len(self.shown))))), len(ids), older)
+        newest = shelf.rows(thinned(ids, MOST_POINTS // (1 if alone else len(self.shown))))
+        rows = tuple(_preferred(shelf, device.uid, runs, newest))
+        replaced = sum(row is not before for row, before in zip(rows, newest, strict=True))
+        return Picked(rows, len(ids), older, replaced)
+
+    def best_of(self, device: Device) -> list[ResultRow]:
+        """The best of each group of measured results of a device, of all the runs shown: see ``Group``."""
+        groups = [group for group in self.of(device) if group.outcome == Outcome.OK and group.evidence == Evidence.MEASURED]
+        return self.stores.shelves[device.store].rows([group.best for group in groups])
+
+    def count_of(self, device: Device) -> Counter[tuple[str, str, bool]]:
+        """How many results that are points it has, by format label, load, and whether they are trusted."""
+        best = {row.result_id for row in self.best_of(device) if drawable(row)}
+        found: Counter[tuple[str, str, bool]] = Counter()
+        for group in self.of(device):
+            if group.best in best:
+                found[label_of(group), group.load, bool(group.is_trusted)] += group.results
+        return found
 
     def _recent(self, device: Device, jobs: Sequence[str]) -> tuple[tuple[str, ...], int]:
         """The newest runs of a device up to ``MOST_RESULTS`` results, at least one; and how many results the others have."""
@@ -148,6 +179,17 @@ class Selection:
                 break
             taken.append(run)
         return tuple(taken), sum(counts.values()) - sum(counts[run] for run in taken)
+
+
+def _preferred(shelf: Shelf, uid: str, runs: Sequence[str], newest: Sequence[ResultRow]) -> list[ResultRow]:
+    """Of each case a result that is clean, where the ``newest`` is in doubt and any of these runs has one."""
+    doubted = {row.case_key for row in newest if not is_clean(row)}
+    if not doubted or len(runs) < 2:
+        return list(newest)
+    others: dict[tuple[str, str], list[ResultRow]] = {}
+    for row in shelf.results_of(runs, uid, doubted):
+        others.setdefault((row.case_key, row.evidence), []).append(row)
+    return [row if is_clean(row) else preferred([row, *others.get((row.case_key, row.evidence), ())]) for row in newest]
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from dashboard.tame import tamed, tamed_compiled, tamed_device
 from suite.backend import Fact
 from suite.errors import StoreUnusable
 from suite.outcome import Evidence
+from suite.report.printable import clipped
 from suite.rows import CalibrationHistory, DeviceRow, ResultDetail, ResultRow, RunInfo
 from suite.store.browsing import Browser
 from suite.store.scopes import Entry, Found, Group, Scope
@@ -53,6 +54,7 @@ class Shelf:
         self._entries: tuple[Entry, ...] = ()
         self._groups: dict[Entry, tuple[Group, ...]] = {}
         self._problems: dict[Entry, str] = {}
+        self._backends: dict[str, tuple[str, ...]] = {}
         self._held: dict[tuple[str, ...], Held] = {}
         self._answers: OrderedDict[Hashable, Any] = OrderedDict()
         self._rows: OrderedDict[int, ResultRow] = OrderedDict()
@@ -114,6 +116,20 @@ class Shelf:
         """See ``Browser.newest``."""
         chosen = None if workloads is None else tuple(workloads)
         return self._kept(("newest", scope, chosen), lambda: self._browser.newest(scope, chosen))
+
+    def results_of(self, runs: Collection[str], uid: str, cases: Collection[str]) -> list[ResultRow]:
+        """Every result of some cases, by their keys, of one device in some runs."""
+        question = ("results of", tuple(runs), uid, tuple(sorted(cases)))
+
+        def ask() -> list[ResultRow]:
+            return [tamed(row) for row in self._browser.results(list(runs), device_uid=uid, case_key=sorted(cases))]
+
+        return self._kept(question, ask)
+
+    def backends_of(self, run: str) -> tuple[str, ...]:
+        """The backends of a run that was read; none before."""
+        with self._state:
+            return self._backends.get(run, ())
 
     def workloads(self, scope: Scope) -> list[Found]:
         """See ``Browser.workloads``."""
@@ -189,6 +205,13 @@ class Shelf:
                     self._answers.popitem(last=False)
         return found
 
+    def _read_backends(self, run: str) -> tuple[str, ...]:
+        """Those of its devices; a name of a run does without them where they are damaged."""
+        try:
+            return tuple(sorted({clipped(device.info.backend, 20) for device in self._browser.devices(run)}))
+        except StoreUnusable:
+            return ()
+
     def _is_missing(self, wanted: Sequence[Entry]) -> bool:
         return any(entry not in self._groups and entry not in self._problems for entry in wanted)
 
@@ -211,7 +234,9 @@ class Shelf:
                 groups, problem = tuple(self._browser.groups(entry.run)), ""
             except StoreUnusable as error:
                 groups, problem = (), str(error)
+            backends = self._read_backends(entry.run)
             with self._state:
+                self._backends[entry.run] = backends
                 if problem:
                     self._problems[entry] = problem
                 else:

@@ -16,6 +16,7 @@ from suite.report.words import moment
 from suite.store.scopes import Group
 
 IMAGES = ("PNG", "SVG")
+LABELS_S = 0.3  # how long a name of a run waits for what is only known once the run was read
 
 
 class Filter(NamedTuple):
@@ -80,7 +81,7 @@ def run_labels(stores: Stores) -> dict[Run, str]:
     names, several = chip_names(stores), len(stores.shelves) > 1
     devices: dict[tuple[int, str], dict[str, None]] = {}
     for shelf in stores.shelves:
-        for device, group in shelf.held(wait_s=0).pairs:
+        for device, group in shelf.held(wait_s=LABELS_S).pairs:
             devices.setdefault((device.store, group.run), {})[names.get(device.uid, "")] = None
     is_told = len(names) > 1
     found = {}
@@ -91,16 +92,19 @@ def run_labels(stores: Stores) -> dict[Run, str]:
 
 
 def run_label(run: Run, several_stores: bool, stores: Stores) -> str:
-    """Experiment, start and note of a run, with its state where it is not complete."""
+    """Experiment, backends, start and note of a run, as far as it was read, with its state where it is not complete."""
     entry = run.entry
+    backends = "+".join(stores.shelves[run.store].backends_of(entry.run))
     state = "" if entry.status == "complete" else entry.status
     place = stores.names[run.store] if several_stores else ""
-    parts = (entry.experiment, moment(entry.started_at), state, entry.note, place)
+    parts = (entry.experiment, backends, moment(entry.started_at), state, entry.note, place)
     return ", ".join(clipped(printable(part), 60) for part in parts if part)
 
 
 def _choose_runs(stores: Stores) -> list[str]:
     by_name = {run.entry.run: run for run in stores.runs}
+    for shelf in stores.shelves:
+        shelf.held(wait_s=LABELS_S)  # a label names the backends of what was read
     several = len(stores.shelves) > 1
     return choose("Runs", "run", list(by_name), lambda name: run_label(by_name[name], several, stores))
 

@@ -23,6 +23,7 @@ from suite.report.collective_words import (
     CROSSOVER_TITLES,
     FIT_TITLES,
     crossover_row,
+    fit_lines,
     fit_row,
     setting_title,
     title_of,
@@ -49,12 +50,17 @@ def render(selection: Selection) -> None:
         nothing_matches(JOB, was_measured(selection))
         return
     found = asked_of(selection)
-    asked = narrowed(found, PROPERTIES, "c_", [row for row in rows_of(selection, found) if tells(row, TIME)])
+    told = [row for row in rows_of(selection, found) if tells(row, TIME)]
+    operation = narrowed(found, PROPERTIES[:1], "c_", told)
+    ops = {each.params.get("op") for each in operation}
+    asked = narrowed(operation, PROPERTIES[1:], "c_", [row for row in told if row.params.get("op") in ops])
     if len(selection.devices) > 1:
         _together(selection, asked)
     device = choose_device(selection)
-    own = [each.workload_id for each in asked if each.store == device.store]
-    _device(selection, device, selection.pick(device, own, alone=True))
+    # Every world, whichever is shown: a fit of fewer ranks is another fit.
+    own = [each.workload_id for each in operation if each.store == device.store]
+    worlds = sorted({int(each.params["world_size"]) for each in asked if isinstance(each.params.get("world_size"), int)})
+    _device(selection, device, selection.pick(device, own, alone=True), worlds)
     place = st.container()
     choose_case("collectives-table", results_section(selection, "collectives"))
     with place:
@@ -72,17 +78,16 @@ def _together(selection: Selection, asked: Sequence[Asked]) -> None:
     say_what_is_left_out(selection, picked)
 
 
-def _device(selection: Selection, device: Device, picked: Picked) -> None:
+def _device(selection: Selection, device: Device, picked: Picked, worlds: Sequence[int]) -> None:
+    """Curves of one of ``worlds``, and fits of all of them."""
     st.subheader(plain(selection.names[device]))
     found = studies(picked.rows)
     if not found:
         st.info("None of these collectives has a time to draw; the table says how each ended.")
         return
     settings = {setting_title(study.setting): study for study in found}
-    with st.container(horizontal=True):
-        setting = settings[choose_one("Setting", "c_setting", list(settings))] if len(settings) > 1 else found[0]
-        worlds = [str(ranks) for ranks in setting.worlds]
-        ranks = int(choose_one("World", "c_world", worlds, default=worlds[-1]) if len(worlds) > 1 else worlds[0])
+    setting = settings[choose_one("Setting", "c_setting", list(settings))] if len(settings) > 1 else found[0]
+    ranks = next((each for each in reversed(worlds) if each in setting.worlds), setting.worlds[-1])
     figure = curves_figure(setting, ranks, selection.theme)
     words = f"{title_of(setting, ranks)}, on {selection.names[device]}"
     if figure is not None:
@@ -95,14 +100,14 @@ def _device(selection: Selection, device: Device, picked: Picked) -> None:
     if beyond is not None:
         with st.expander("Worlds beyond the measured ones, modelled"):
             show(beyond, "worlds", f"Time of the largest message against ranks: {words}", "roofbench-worlds")
-    _tables(setting)
+    _tables(setting, ranks)
 
 
 def _ranks(row: ResultRow) -> str:
     return f"{row.params.get('world_size', '')} ranks"
 
 
-def _tables(study: Study) -> None:
+def _tables(study: Study, shown: int) -> None:
     crossings = [crossover_row(each) for each in study.crossovers]
     if crossings:
         frame = pd.DataFrame(crossings, columns=list(CROSSOVER_TITLES))
@@ -110,6 +115,8 @@ def _tables(study: Study) -> None:
         st.dataframe(frame, hide_index=True, width="stretch", alt="Where ring and tree cross")
     fits = [[*row.cells, row.reason] for row in map(fit_row, study.models)]
     if fits:
+        for line in fit_lines(study, shown):
+            st.caption(plain(line, 600))
         st.caption(plain(ABOUT, 1000))
         frame = pd.DataFrame(fits, columns=[*FIT_TITLES, "Remark"])
         st.dataframe(frame, hide_index=True, width="stretch", alt="Fits of a model to the times, with their gates")

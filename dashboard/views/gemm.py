@@ -24,6 +24,7 @@ from suite.report.gemm_shapes import shape_map
 from suite.report.heat import heat_figure
 from suite.report.lines import Field, evidence_of, format_of, implementation_of, regime_of
 from suite.report.roofs import drawable
+from suite.report.standings import SHOWN
 from suite.report.values import VALUES
 from suite.rows import ResultRow
 
@@ -42,8 +43,7 @@ def render(selection: Selection) -> None:
     picked = selection.pick(device, alone=True)
     st.caption(sheet_lines(selection, device, picked.rows))
     _shapes(selection, device, picked.rows)
-    if picked.note:
-        st.caption(picked.note)
+    st.caption(". ".join(part for part in (SHOWN.removesuffix("."), picked.note) if part) + ".")
     place = st.container()
     batch_lever(picked.rows, roofs_of(selection, device, picked.rows), selection.theme)
     side_by_side(picked.rows, key="gemm")

@@ -21,7 +21,7 @@ from dashboard.text import plain
 from suite.report.figures import roofline_figure
 from suite.report.headlines import headlines
 from suite.report.heat import heat_figure
-from suite.report.standings import Column, best_groups, best_rate, in_order, standings_map
+from suite.report.standings import SHOWN, Column, best_groups, best_rate, in_order, standings_map
 from suite.report.values import SHARES
 from suite.report.words import case_detail, counted, giga_per_joule, marks, moment, short_marks, si
 from suite.rows import ResultRow
@@ -61,7 +61,10 @@ def _summary(selection: Selection) -> str:
     newest = next((run.entry for run in selection.stores.runs if (run.store, run.entry.run) in runs), None)
     last = f", the newest of {moment(newest.finished_at or newest.started_at)}" if newest else ""
     shown = (_devices(selection), counted(selection.results, "result"), counted(len(runs), "run"))
-    return f"{shown[0]}, {shown[1]} in {shown[2]}{last}. Each cell is the best verified result of a device in a job and format."
+    return (
+        f"{shown[0]}, {shown[1]} in {shown[2]}{last}. Each cell is the best verified result of a device in a job and format, "
+        "of all the runs shown; a contended one, or one that is not resolved, only where there is no other."
+    )
 
 
 def _devices(selection: Selection) -> str:
@@ -118,15 +121,22 @@ def _device(selection: Selection, device: Device) -> None:
     picked = selection.pick(device, alone=True)
     if not picked.rows:
         return
+    best = headlines(selection.best_of(device), selection.count_of(device))
+    rows = _with_best(picked.rows, [row for each in best for row in (each.best, each.burst) if row is not None])
     st.subheader(plain(selection.names[device]))
     st.caption(sheet_lines(selection, device, picked.rows))
-    roofs = roofs_of(selection, device, picked.rows).only(("spec", "empirical"))
-    figure = roofline_figure(picked.rows, roofs, selection.theme)
+    roofs = roofs_of(selection, device, rows).only(("spec", "empirical"))
+    figure = roofline_figure(rows, roofs, selection.theme)
     clicked = show(figure, "overview-roofline", f"Roofline of {selection.names[device]}", "roofbench-roofline", choosing=True)
-    choose_case("overview-roofline", clicked_row(picked.rows, clicked))
-    if picked.note:
-        st.caption(picked.note)
-    cards(headlines(picked.rows))
+    choose_case("overview-roofline", clicked_row(rows, clicked))
+    st.caption(". ".join(part for part in (f"{SHOWN} The best of a format is shown as well", picked.note) if part) + ".")
+    cards(best, several_runs=len({group.run for group in selection.of(device)}) > 1)
+
+
+def _with_best(rows: Sequence[ResultRow], best: Sequence[ResultRow]) -> tuple[ResultRow, ...]:
+    """The rows, but of a case that has the best of a format that result: a card's is a point of the figure."""
+    heads = {(row.case_key, row.evidence): row for row in best}
+    return tuple(heads.get((row.case_key, row.evidence), row) for row in rows)
 
 
 def _table(selection: Selection, best: Best, lines: Sequence[Line]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from suite.report.roofs import Roof
+from suite.report.words import TIMES
 from suite.rows import ResultRow
 
 
@@ -31,6 +32,7 @@ class Span(NamedTuple):
 
 
 _LEVEL_PX, _CHARACTER_PX, _GAP_PX = 280, 7, 8  # the plot of a telephone, and what a tick's words take of it
+_SHORT_DECADES, _MOST_DECADES = 2.5, 9
 EMPTY = Span(0.1, 1e4)  # what is shown when there is neither a point nor a roof
 
 
@@ -54,6 +56,24 @@ def around(values: Iterable[float], below: float, above: float) -> Span:
     if not known:
         return EMPTY
     return Span(min(known) / below, max(known) * above)
+
+
+def seconds(span: Span) -> dict[str, Any]:
+    """Ticks of a logarithmic axis of seconds in words, ``20 ms``: an SI prefix alone, ``20m``, would be read as minutes.
+
+    At every power of ten, and at twice and five times these where the span is short; fewer where it is long.
+    """
+    first, last = math.floor(math.log10(span.low)), math.ceil(math.log10(span.high))
+    factors = (1, 2, 5) if span.decades <= _SHORT_DECADES else (1,)
+    step = max(1, math.ceil(span.decades / _MOST_DECADES))
+    values = [factor * 10.0**power for power in range(first, last + 1) if power % step == 0 for factor in factors]
+    values = [value for value in values if span.low * 0.999 <= value <= span.high * 1.001]
+    return {"tickmode": "array", "tickvals": values, "ticktext": [_time(value) for value in values]}
+
+
+def _time(time_s: float) -> str:
+    unit_s, unit = next((each for each in TIMES if time_s >= each[0] * 0.9999), TIMES[-1])
+    return f"{time_s / unit_s:.4g} {unit}"
 
 
 def powers_of_two(span: Span, words: Callable[[int], str]) -> dict[str, Any]:

@@ -64,6 +64,19 @@ def fit_row(model: Modelled) -> FitRow:
     return FitRow((way.label, worlds, formula_text(model), *figures, told), "")
 
 
+def fit_lines(study: Study, shown: int) -> Iterator[str]:
+    """Of which ranks the fits are, while the curves of ``shown`` ranks are drawn, and why an algorithm has none."""
+    worlds = ", ".join(map(str, study.worlds))
+    if len(study.worlds) > 1:
+        yield f"Fits are of all ranks that were measured, {worlds}; the figure shows {shown}. A fit of fewer ranks is another."
+    else:
+        yield f"Fits are of {worlds} ranks alone: nothing says how far they hold for others."
+    for model in study.models:
+        if isinstance(model.fit, Refusal):
+            ranks = ", ".join(map(str, model.curve.worlds))
+            yield f"{model.curve.way.label}, {ranks} ranks: no fit: {model.fit.reason}"
+
+
 def formula_text(model: Modelled) -> str:
     """The formula that was fitted, and whether its algorithm is only taken for the one that ran."""
     text = formula(model.curve.setting.op, model.curve.way.of_model) or ""

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -16,7 +17,9 @@ from suite.report.palette import INKS, Ink, Theme
 from suite.report.words import marks
 
 MOST_CASES = 50  # that one figure keeps apart, the worst and the best of them
-_ROW_PX, _HEAD_PX, _LEFT_PX, _MARKER_PX = 14, 12, 16, 9
+_ROW_PX, _HEAD_PX, _LEFT_PX, _MARKER_PX = 30, 18, 16, 9
+_NAME_PX, _NAME_CHARACTERS = 11, 54  # of a case's name over its row, which a telephone shows whole
+_TIMES_FROM = 2  # from this ratio on changes are told as factors, as ``suite.compare.words.change`` does
 _COLOURS = {"SLOWER": "#a64621", "UNDECIDED": "#7f7f7f", "SAME": "#086e70", "FASTER": "#0099fe"}
 # Told apart by shape too: a colour alone is none for everybody.
 _SYMBOLS = {"SLOWER": "triangle-right", "UNDECIDED": "diamond-open", "SAME": "circle", "FASTER": "triangle-left"}
@@ -31,7 +34,7 @@ def comparison_figure(found: Comparison, theme: Theme = "light") -> go.Figure | 
     cases = shown(found.cases)
     if not cases:
         return None
-    ink = INKS[theme]
+    ink, names = INKS[theme], _names(cases)
     figure = go.Figure([_trace(verdict, cases, ink) for verdict in Verdict if any(c.verdict is verdict for c in cases)])
     layout = frame(ink, list(_key(found, cases)), _HEAD_PX)
     margin = {**layout["margin"], "l": _LEFT_PX}
@@ -45,7 +48,7 @@ def comparison_figure(found: Comparison, theme: Theme = "light") -> go.Figure | 
         type="log",
         range=[-math.log10(reach), math.log10(reach)],
         tickvals=ticks,
-        ticktext=["0 %" if tick == 1 else words.change(tick).replace(".0 %", " %") for tick in ticks],
+        ticktext=_tick_words(ticks),
         tickangle=0,
         gridcolor=ink.grid,
         zeroline=False,
@@ -54,14 +57,54 @@ def comparison_figure(found: Comparison, theme: Theme = "light") -> go.Figure | 
     figure.update_yaxes(
         tickmode="array",
         tickvals=list(range(len(cases))),
-        ticktext=[label(words.title(case), 60) for case in cases],
-        range=[len(cases) - 0.5, -0.5],
-        showticklabels=False,  # names are as long as the figure is wide; hover and table have them
+        ticktext=[label(name, _NAME_CHARACTERS) for name in names],
+        range=[len(cases) - 0.5, -0.8],
+        showticklabels=False,  # they are as wide as a telephone, and stand over their rows
         zeroline=False,
         showgrid=False,
     )
+    for name in _names_over(names, ink):
+        figure.add_annotation(name)
     figure.add_vline(x=1, line={"color": ink.muted, "width": 1, "dash": "dot"}, layer="below")
     return figure
+
+
+def _names(cases: Sequence[Compared]) -> list[str]:
+    """Titles without the words that all of their job have; where they are too long, without settings that tell none apart."""
+    titles = [words.title(case).split(" ") for case in cases]
+    for job in {title[0] for title in titles}:
+        own = [set(title) for title in titles if title[0] == job]
+        common = set.intersection(*own) - {job} if len(own) > 1 else set()
+        titles = [[word for word in title if title[0] != job or word not in common] for title in titles]
+    settings = {word.partition("=")[0] for title in titles for word in title if "=" in word}
+    for setting in sorted(settings, key=len, reverse=True):
+        if max(len(" ".join(title)) for title in titles) <= _NAME_CHARACTERS:
+            break
+        shorter = [[word for word in title if not word.startswith(f"{setting}=")] for title in titles]
+        if len(set(map(tuple, shorter))) == len(set(map(tuple, titles))):
+            titles = shorter
+    return list(map(" ".join, titles))
+
+
+def _names_over(names: Sequence[str], ink: Ink) -> Iterator[dict[str, Any]]:
+    for place, name in enumerate(names):
+        yield {
+            "text": label(name, _NAME_CHARACTERS),
+            "xref": "paper",
+            "x": 0,
+            "y": place - 0.42,
+            "xanchor": "left",
+            "yanchor": "middle",
+            "showarrow": False,
+            "font": {"size": _NAME_PX, "color": ink.text},
+        }
+
+
+def _tick_words(ticks: Sequence[float]) -> list[str]:
+    """All as factors where one is, else all as percentages: ``0.1x, 1x, 10x`` or ``-4.8 %, 0 %, +5 %``."""
+    if any(not 1 / _TIMES_FROM < tick < _TIMES_FROM for tick in ticks):
+        return [f"{tick:,.0f}x" if tick >= 10 else f"{tick:.3g}x" for tick in ticks]
+    return ["0 %" if tick == 1 else words.change(tick).replace(".0 %", " %") for tick in ticks]
 
 
 def shown(cases: Sequence[Compared]) -> list[Compared]:

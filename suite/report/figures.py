@@ -7,9 +7,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from suite.report.axes import Span, intensity_span, rate_span
+from suite.report.axes import Span, intensity_span, rate_span, seconds
 from suite.report.key import key_lines
-from suite.report.palette import INKS, Ink, Theme
+from suite.report.palette import INKS, Ink, Theme, faint
+from suite.report.printable import shortened
 from suite.report.roofs import Roof, RoofSet, drawable
 from suite.report.traces import traces
 from suite.rows import ResultRow
@@ -23,7 +24,11 @@ CHART_CONFIG = {
     "responsive": True,
 }
 PLOT_PX = 420
-_LINE_PX = 16  # of the key or a label
+SECONDS = " (s)"  # at the end of the title of an axis of time
+_LINE_PX = 16  # of the key
+LABEL_PX = 18  # of a label of a roof with what keeps it from the next
+_LABEL_OPACITY = 0.75  # of what stands behind its words: a line is faint there, and a point is not gone
+LABEL_CHARACTERS = 48  # across the plot of a telephone
 LEFT_PX, RIGHT_PX = 72, 16
 # The legend of formats on a screen of 390 px: columns as wide as the longest name, and rows of so many pixels.
 _LEGEND_PX, _SYMBOL_PX, _CHARACTER_PX, _ROW_PX = 330, 45, 7, 19
@@ -42,10 +47,21 @@ def roofline_figure(rows: Sequence[ResultRow], roofs: RoofSet, theme: Theme = "l
     rates = rate_span(points, roofs.lines, intensities)
     figure = go.Figure(traces(points, roofs, intensities, ink))
     above_px = legend_px({row.format for row in points})
+    _name_memory(figure, roofs)
     figure.update_layout(_layout(ink, intensities, rates, key_lines(rows, roofs), above_px))
-    for label in _roof_labels(roofs, intensities, rates):
+    for label in roof_labels(roofs.of_kind("spec") or roofs.of_kind("empirical"), intensities, rates, ink):
         figure.add_annotation(label)
     return figure
+
+
+def _name_memory(figure: go.Figure, roofs: RoofSet) -> None:
+    """Say on hover what set the memory part, which all empirical roofs share."""
+    found = next((line.memory_set_by for line in roofs.of_kind("empirical") if line.memory_set_by is not None), None)
+    if found is None:
+        return
+    for trace in figure.data:
+        if trace.meta == "roof" and str(trace.hovertext).startswith("empirical roof: memory"):
+            trace.hovertext = f"{trace.hovertext}, set by {escape(found.words)}"
 
 
 def legend_px(names: Collection[str]) -> int:
@@ -88,8 +104,10 @@ def legend_above(needed_px: int, height_px: int) -> dict[str, Any]:
 
 
 def log_axis(title: str, span: Span, ink: Ink, tickformat: str) -> dict[str, Any]:
-    """A logarithmic axis over ``span``, with its title and ticks in the theme's colours."""
-    return {
+    """A logarithmic axis over ``span``, with its title and ticks in the theme's colours; one of seconds has its units on it."""
+    is_time = title.endswith(SECONDS) and tickformat == "~s"
+    title = title.removesuffix(SECONDS) if is_time else title
+    axis = {
         "type": "log",
         "range": span.log10,
         "title": {"text": title, "standoff": 8},
@@ -102,6 +120,7 @@ def log_axis(title: str, span: Span, ink: Ink, tickformat: str) -> dict[str, Any
         "zeroline": False,
         "minor": {"ticks": "outside", "ticklen": 3},
     }
+    return {**axis, **seconds(span), "dtick": None} if is_time else axis
 
 
 def _key(lines: Sequence[str], ink: Ink) -> dict[str, Any]:
@@ -121,19 +140,30 @@ def _key(lines: Sequence[str], ink: Ink) -> dict[str, Any]:
     }
 
 
-def _roof_labels(roofs: RoofSet, intensities: Span, rates: Span) -> Iterator[dict[str, Any]]:
-    """Each peak in words above its line at the right end; peaks too close for two lines of text share one."""
-    lines = roofs.of_kind("spec") or roofs.of_kind("empirical")
-    for cluster in _clusters(sorted(lines, key=lambda roof: roof.peak_flop_s), rates.decades * _LINE_PX / PLOT_PX):
+def roof_labels(lines: Sequence[Roof], intensities: Span, rates: Span, ink: Ink) -> Iterator[dict[str, Any]]:
+    """Each peak in words above its line at the right end, before the page's colour, so that no line that passes strikes it out.
+
+    Peaks too close for two lines of text share one, by their names alone where a telephone would cut their rates off.
+    """
+    for cluster in _clusters(sorted(lines, key=lambda roof: roof.peak_flop_s), rates.decades * LABEL_PX / PLOT_PX):
         yield {
-            "text": escape(", ".join(roof.label for roof in cluster)),
+            "text": escape(_cluster_words(cluster)),
             "x": math.log10(intensities.high),
             "y": math.log10(cluster[-1].peak_flop_s),
             "xanchor": "right",
             "yanchor": "bottom",
             "showarrow": False,
-            "font": {"size": 11},
+            "font": {"size": 11, "color": ink.text},
+            "bgcolor": faint(ink.background, _LABEL_OPACITY),
+            "borderpad": 0,
+            "yshift": 2,  # off its own line
         }
+
+
+def _cluster_words(cluster: Sequence[Roof]) -> str:
+    whole = ", ".join(dict.fromkeys(roof.name for roof in cluster))
+    names = ", ".join(dict.fromkeys(name for roof in cluster for name in roof.pipes))
+    return whole if len(whole) <= LABEL_CHARACTERS else shortened(names, LABEL_CHARACTERS)
 
 
 def _clusters(roofs: Sequence[Roof], decades: float) -> Iterator[list[Roof]]:

@@ -1,6 +1,7 @@
 """The first thing a report says: how close each format came to its roof, all of them under one load."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from suite.outcome import Bound, Evidence
@@ -54,28 +55,35 @@ class Headline(NamedTuple):
         return f"in a burst: {', '.join([*share, rate(row), *case, row.regime, *marks(row)])}"
 
 
-def headlines(rows: Sequence[ResultRow]) -> tuple[Headline, ...]:
+Counts = Mapping[tuple[str, str, bool], int]  # of results by format label, load, and whether they are trusted
+
+
+def headlines(rows: Sequence[ResultRow], counts: Counts | None = None) -> tuple[Headline, ...]:
     """One headline a format with its scaling, what is trusted most first, then by the fraction of spec.
 
     Only measured results count, all under one load: sustained where any was, for a burst is over before the clock comes down
     and no rival of what lasts.  Results bound by compute come before others, which tell of memory or launches.  Marks pass
     nobody over, a device at its power limit included, but for two: other work on the device, and a median that is not
     resolved; those are a headline only where nothing else is, one that is not resolved only where all are.
+
+    ``counts`` are of all the results that ``rows`` are the best of; ``None`` where ``rows`` are all of them.
     """
     measured = [row for row in rows if drawable(row) and row.evidence == Evidence.MEASURED]
     load = SUSTAINED if any(row.load == SUSTAINED for row in measured) else BURST
     labels = sorted({row.format_label for row in measured})
-    found = [_headline(label, load, [row for row in measured if row.format_label == label]) for label in labels]
+    known = counts if counts is not None else Counter((row.format_label, row.load, _trusted(row)) for row in measured)
+    found = [_headline(label, load, [row for row in measured if row.format_label == label], known) for label in labels]
     return tuple(sorted(found, key=_place, reverse=True))
 
 
-def about(found: Sequence[Headline]) -> str:
-    """How the headlines of one device were chosen."""
+def about(found: Sequence[Headline], several_runs: bool = False) -> str:
+    """How the headlines of one device were chosen, of one run or ``several_runs``."""
     load = "sustained load" if any(each.load == SUSTAINED for each in found) else "bursts: nothing was sustained"
+    of = ", of all the runs shown" if several_runs else ""
     return (
-        f"Best verified result of each format under {load}, of those bound by compute where there are any. Contended results "
-        "and those whose interval is wider than twice their median are passed over; where a format has nothing else, the card "
-        "shows the best of them and says so."
+        f"Best verified result of each format under {load}{of}, of those bound by compute where there are any. Contended "
+        "results and those whose interval is wider than twice their median are passed over; where a format has nothing else, "
+        "the card shows the best of them and says so."
     )
 
 
@@ -84,12 +92,13 @@ def rate(row: ResultRow) -> str:
     return si(row.flop_s, rate_unit(row.format))
 
 
-def _headline(name: str, load: str, rows: Sequence[ResultRow]) -> Headline:
+def _headline(name: str, load: str, rows: Sequence[ResultRow], counts: Counts) -> Headline:
     own = [row for row in rows if row.load == load]
     bursts = [row for row in rows if row.load == BURST] if load != BURST else []
     best = _best(own)
-    passed_over = sum(not _trusted(row) for row in own) if best and _trusted(best) else 0
-    return Headline(name, load, best, _best(bursts), len(own), passed_over)
+    passed_over = counts.get((name, load, False), 0) if best and _trusted(best) else 0
+    of = sum(counts.get((name, load, is_trusted), 0) for is_trusted in (False, True))
+    return Headline(name, load, best, _best(bursts), of, passed_over)
 
 
 def _best(rows: Sequence[ResultRow]) -> ResultRow | None:

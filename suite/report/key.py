@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from suite.outcome import Evidence, Outcome
 from suite.report.palette import KIND_STROKES, LOAD_STROKES, REGIME_GLYPHS
-from suite.report.roofs import RoofSet, drawable
+from suite.report.roofs import RoofSet, Setter, drawable
 from suite.report.words import doubtful
 from suite.rows import ResultRow
 
@@ -22,7 +22,7 @@ def key_lines(rows: Sequence[ResultRow], roofs: RoofSet) -> list[str]:
     """Lines of at most ``COLUMNS`` characters: the key, then one or more for each note."""
     points = [row for row in rows if drawable(row)]
     entries = [*_regimes(points), *_evidence(points), *_doubt(points), *_lines(roofs)]
-    notes = [*_left_out(rows, len(points)), *roofs.notes]
+    notes = [*set_by(roofs), *_left_out(rows, len(points)), *roofs.notes]
     return [*filled(entries), *(line for note in notes for line in textwrap.wrap(note, COLUMNS))]
 
 
@@ -49,6 +49,30 @@ def _lines(roofs: RoofSet) -> Iterator[str]:
     yield from (f"{stroke}: {kind}" for kind, stroke in KIND_STROKES.items() if roofs.of_kind(kind))
     for load in sorted({roof.load or "" for roof in roofs.of_kind("empirical")}, reverse=True):
         yield f"{LOAD_STROKES.get(load, 'dashed')}: empirical, {load}"
+
+
+def set_by(roofs: RoofSet, whole: bool = True) -> Iterator[str]:
+    """What set the empirical roofs, those of one case together: each is a result, and may be in doubt.
+
+    Not ``whole``: only those that are in doubt or of another format than their pipe's name.
+    """
+    names: dict[Setter, list[str]] = {}
+    lines = roofs.of_kind("empirical")
+    setters: dict[str, set[Setter | None]] = {}
+    for line in lines:
+        setters.setdefault(", ".join(line.pipes), set()).add(line.set_by)
+    for line in lines:
+        if line.set_by is not None:
+            pipes = ", ".join(line.pipes)
+            name = pipes if len(setters[pipes]) == 1 else f"{pipes} {line.load}"
+            names.setdefault(line.set_by, []).append(name)
+    for memory in dict.fromkeys(line.memory_set_by for line in lines if line.memory_set_by is not None):
+        names.setdefault(memory, []).append("memory")
+    for setter, whose in names.items():
+        if whole or setter.doubt or setter.of:
+            yield f"empirical {', '.join(dict.fromkeys(whose))} by {setter.words}"
+    if any(setter.doubt for setter in names):
+        yield "an empirical roof that a result in doubt has set may be wrong"
 
 
 def _left_out(rows: Sequence[ResultRow], drawn: int) -> Iterator[str]:

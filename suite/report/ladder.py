@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from suite.outcome import Outcome
-from suite.report.roofs import drawable
+from suite.report.roofs import doubts, drawable
 from suite.report.speed import Speed, speed
 from suite.report.words import doubtful, flop_per_j, marks, workload_title
 from suite.rows import ResultRow
@@ -67,6 +67,8 @@ class Ladder:
     """One shape under one regime in three or more format labels, in the order in which they were planned.
 
     ``distributions`` are the kinds of data for which an error is known; ``untimed`` says of the other cases what they ended as.
+    ``baseline`` is of this run but where only another run of the device has one that is clean; ``bases`` are what the ratios of
+    the rungs are to, one for each kind of data that rates are on.
     """
 
     run: str
@@ -76,6 +78,7 @@ class Ladder:
     baseline: ResultRow | None
     distributions: tuple[str, ...]
     untimed: tuple[str, ...]
+    bases: tuple[ResultRow, ...] = ()
 
     @property
     def title(self) -> str:
@@ -83,12 +86,25 @@ class Ladder:
         return f"{self.shape}, {self.regime}: {len(labels)} formats"
 
     @property
+    def base_doubt(self) -> str:
+        """Why the bases of ratios are in doubt, as ``contended``; empty where they are not."""
+        return ", ".join(dict.fromkeys(said for base in self.bases if (said := doubts(base))))
+
+    @property
+    def over(self) -> str:
+        """What the ratios are to: ``bf16``, or ``contended bf16``."""
+        return f"{self.base_doubt} {BASELINE}" if self.base_doubt else BASELINE
+
+    @property
     def note(self) -> str:
         """On which data, against what, and what is missing."""
         data = ", ".join(dict.fromkeys(rung.row.distribution for rung in self.rungs))
         parts = [f"Rates on {data} data"]
         if self.baseline is not None:
-            parts.append(f"the fastest {BASELINE} is by {self.baseline.implementation}")
+            elsewhere = f" in run {self.baseline.run}" if self.baseline.run != self.run else ""
+            parts.append(f"the fastest {BASELINE} is by {self.baseline.implementation}{elsewhere}")
+        if self.base_doubt:
+            parts.append(f"that {BASELINE} is {self.base_doubt}, so that every ratio to it is in doubt")
         missing = f". Without a rate: {', '.join(self.untimed)}" if self.untimed else ""
         return f"{'; '.join(parts)}{missing}."
 
@@ -101,7 +117,7 @@ def ladders(rows: Sequence[ResultRow]) -> tuple[Ladder, ...]:
     groups: dict[tuple[str, ...], list[ResultRow]] = {}
     for row in rows:
         groups.setdefault((row.run, row.job, row.evidence, json.dumps(row.params, sort_keys=True), row.regime), []).append(row)
-    found = [_ladder(group) for group in groups.values() if _formats(group) >= LEAST_FORMATS]
+    found = [_ladder(group, _bases(key, groups)) for key, group in groups.items() if _formats(group) >= LEAST_FORMATS]
     return tuple(sorted(found, key=_place))
 
 
@@ -114,8 +130,17 @@ def _formats(rows: Sequence[ResultRow]) -> int:
     return len({row.format_label for row in rows if drawable(row)})
 
 
-def _ladder(rows: Sequence[ResultRow]) -> Ladder:
+def _bases(key: tuple[str, ...], groups: Mapping[tuple[str, ...], Sequence[ResultRow]]) -> list[ResultRow]:
+    """The clean bases of the same shape under the same regime in other runs of the device, the newest first."""
+    others = [group for other, group in groups.items() if other[0] != key[0] and other[1:] == key[1:]]
+    found = [row for group in others for row in group if drawable(row) and row.format_label == BASELINE and not doubtful(row)]
+    return sorted(found, key=lambda row: row.finished_at, reverse=True)
+
+
+def _ladder(rows: Sequence[ResultRow], elsewhere: Sequence[ResultRow] = ()) -> Ladder:
     timed = [row for row in rows if drawable(row)]
+    run = timed[0].run
+    timed += _borrowed(timed, elsewhere)
     kinds = tuple(sorted({row.distribution for row in timed}, key=lambda kind: (kind != USUAL_DATA, kind)))
     groups: dict[tuple[str, ...], list[ResultRow]] = {}
     for row in timed:
@@ -125,21 +150,24 @@ def _ladder(rows: Sequence[ResultRow]) -> Ladder:
     known = tuple(
         kind for kind in kinds if any(kind == row.distribution and row.quantisation_error is not None for row in timed)
     )
-    rungs = []
+    rungs, bases = [], list[ResultRow]()
     for number, (key, group) in enumerate(groups.items(), 1):
         row = min(group, key=lambda each: kinds.index(each.distribution))
         errors = {each.distribution: each.quantisation_error for each in group if each.quantisation_error is not None}
         switches = _written(row.switches) if several.count(key[:3]) > 1 else ""
         baseline = _baseline(timed, row.distribution)
+        if baseline is not None and baseline not in bases:
+            bases.append(baseline)
         rungs.append(Rung(number, row, errors, None if baseline is None else speed(row, baseline), switches))
     return Ladder(
-        run=timed[0].run,
+        run=run,
         shape=workload_title(timed[0]),
         regime=timed[0].regime,
         rungs=tuple(rungs),
         baseline=_baseline(timed, kinds[0]),
         distributions=known,
         untimed=tuple(_untimed(rows, timed)),
+        bases=tuple(bases),
     )
 
 
@@ -156,6 +184,16 @@ def _untimed(rows: Sequence[ResultRow], timed: Sequence[ResultRow]) -> Iterator[
             endings.setdefault(row.format_label, []).append("no arithmetic" if row.outcome == Outcome.OK else row.outcome)
     for label, ended in endings.items():
         yield f"{label} ({', '.join(dict.fromkeys(each.replace('_', ' ') for each in ended))})"
+
+
+def _borrowed(timed: Sequence[ResultRow], elsewhere: Sequence[ResultRow]) -> list[ResultRow]:
+    """The newest clean base of another run for each kind of data on which this run has none: a new rung beside its own."""
+    found = []
+    for kind in dict.fromkeys(row.distribution for row in timed):
+        own = _baseline(timed, kind)
+        if own is None or doubtful(own):
+            found += [row for row in elsewhere if row.distribution == kind][:1]
+    return found
 
 
 def _baseline(rows: Sequence[ResultRow], distribution: str) -> ResultRow | None:

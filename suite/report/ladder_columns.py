@@ -32,7 +32,7 @@ def _columns(ladder: Ladder) -> Iterator[Column]:
     if len({(rung.row.implementation, rung.row.backend) for rung in ladder.rungs}) > 1:
         yield Column("By", "Who computes it", lambda rung: rung.by, lambda rung: rung.by, False)
     yield Column(
-        f"Over {BASELINE}",
+        f"Over {ladder.over}",
         f"Speed relative to the fastest {BASELINE} of the same shape, regime and data, and its 95 % interval",
         lambda rung: NOTHING if rung.speed is None else rung.speed.words,
         lambda rung: rung.speed.times if rung.speed else None,

@@ -43,7 +43,7 @@ def ladder_figure(ladder: Ladder, theme: Theme = "light") -> go.Figure | None:
     figure = go.Figure([_trace(ladder, group, ink) for group in _groups(rungs)])
     layout = frame(ink, _key_lines(ladder, rungs), _ABOVE_PX)
     points = [Numbered(str(rung.number), rung.error or 1.0, _height(ladder, rung)) for rung in rungs]
-    title = f"Speed ({BASELINE} = 1)" if ladder.baseline is not None else "Rate (FLOP/s; integers: OP/s)"
+    title = f"Speed ({ladder.over} = 1)" if ladder.baseline is not None else "Rate (FLOP/s; integers: OP/s)"
     figure.update_layout(
         {
             **layout,
@@ -132,6 +132,7 @@ def _key_lines(ladder: Ladder, rungs: Sequence[Rung]) -> list[str]:
     if any(map(_ends, rungs)):
         looks.append("upright: 95 % interval")
     missing = [rung.name for rung in ladder.rungs if rung not in rungs]
+    base = [f"the {BASELINE} is {ladder.base_doubt}: every ratio is in doubt"] if ladder.base_doubt else []
     without = [f"not drawn, no quantisation error: {', '.join(missing)}"] if missing else []
     lines = [*filled([f"{rung.number} {rung.name}" for rung in rungs]), *filled(looks)]
-    return [*lines, *(line for note in without for line in textwrap.wrap(note, COLUMNS))]
+    return [*lines, *(line for note in (*base, *without) for line in textwrap.wrap(note, COLUMNS))]

@@ -1,23 +1,38 @@
-"""Several devices under their roofs in one figure: colour is the device here, and formats are told by hover and roofs."""
+"""Several devices under their roofs in one figure: colour is the device here, and formats are told by symbol and label."""
 
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
+from suite.outcome import Evidence
 from suite.report.axes import Span, intensity_span, rate_span
-from suite.report.curves import parts_of
-from suite.report.figures import frame, legend_above, legend_px, log_axis
-from suite.report.heat import label
+from suite.report.curves import Part, parts_of
+from suite.report.figures import frame, legend_above, legend_px, log_axis, roof_labels
+from suite.report.heat import USUAL, label
 from suite.report.hover import hover_text, known_by
-from suite.report.key import filled
-from suite.report.palette import INKS, KIND_DASHES, KIND_STROKES, REGIME_GLYPHS, Ink, Theme, symbol
-from suite.report.roofs import Roof, RoofSet, drawable
+from suite.report.key import COLUMNS, filled, set_by
+from suite.report.palette import (
+    EVIDENCE_STYLES,
+    INKS,
+    KIND_DASHES,
+    KIND_STROKES,
+    OTHER_EVIDENCE_STYLE,
+    OTHER_REGIME_SYMBOL,
+    REGIME_GLYPHS,
+    REGIME_SYMBOLS,
+    Ink,
+    Theme,
+    symbol,
+)
+from suite.report.roofs import KINDS, Roof, RoofSet, drawable
 from suite.report.words import doubtful
 from suite.rows import ResultRow
 
 _SAMPLES, _MARKER_PX, _LINE_PX, _DOUBTFUL_OPACITY = 25, 8, 1.5, 0.4
+_RIM_PX = 1.6
 
 
 class Seat(NamedTuple):
@@ -37,14 +52,32 @@ def overlay_figure(seats: Sequence[Seat], theme: Theme = "light") -> go.Figure:
     intensities = intensity_span(points, roofs)
     rates = rate_span(points, roofs, intensities)
     lines = [line for seat in seats for line in _roofs(seat, intensities)]
-    figure = go.Figure([*lines, *(trace for seat in seats for trace in _points(seat, ink))])
+    symbols = _symbols(points)
+    figure = go.Figure([*lines, *(trace for seat in seats for trace in _points(seat, symbols, ink))])
     names = [label(seat.name) for seat in seats]
     above_px = legend_px(names)
-    layout = frame(ink, list(_key(points, roofs, seats)), above_px)
+    layout = frame(ink, list(_key(points, roofs, seats, symbols)), above_px)
     figure.update_layout(layout, legend=legend_above(above_px, layout["height"]), uirevision="kept")
     figure.update_xaxes(log_axis("Arithmetic intensity (FLOP/byte)", intensities, ink, tickformat="~g"))
     figure.update_yaxes(log_axis("Rate (FLOP/s; integers: OP/s)", rates, ink, tickformat="~s"))
+    labelled = [roof for seat in seats for roof in _labelled(seat.roofs)]
+    for each in roof_labels(labelled, intensities, rates, ink):
+        figure.add_annotation(each)
     return figure
+
+
+def _labelled(roofs: RoofSet) -> Sequence[Roof]:
+    """The roofs of one kind, the sheet's where there are any: labels of every kind would cover one another."""
+    return next((found for kind in ("spec", "empirical", *KINDS) if (found := roofs.of_kind(kind))), ())
+
+
+def _symbols(points: Sequence[ResultRow]) -> Mapping[str, str]:
+    """A symbol for each format where there are several; else none, and symbols are those of regimes."""
+    names = sorted({row.format for row in points})
+    if len(names) < 2:
+        return {}
+    shapes = list(REGIME_SYMBOLS.values())
+    return {name: shapes[place] if place < len(shapes) else OTHER_REGIME_SYMBOL for place, name in enumerate(names)}
 
 
 def _roofs(seat: Seat, intensities: Span) -> Iterator[go.Scatter]:
@@ -79,21 +112,34 @@ def _places(roof: Roof, intensities: Span) -> list[float]:
     return sorted([*intensities.samples(_SAMPLES), *ridge])
 
 
-def _points(seat: Seat, ink: Ink) -> Iterator[go.Scatter]:
-    """One trace for what looks the same; the first, which may be empty, is the device's entry in the legend."""
+def _points(seat: Seat, symbols: Mapping[str, str], ink: Ink) -> Iterator[go.Scatter]:
+    """One trace for what looks the same; the first, which may be empty, is the device's entry in the legend.
+
+    Where ``symbols`` tell formats, a point of an unusual regime has a rim.
+    """
     name = label(seat.name)
     marker: dict[str, Any] = {"size": _MARKER_PX, "color": seat.colour}
     yield go.Scatter(x=[None], y=[None], mode="markers", name=name, legendgroup=name, marker=marker, meta="key")
-    for part, rows in sorted(parts_of(filter(drawable, seat.rows)).items()):
+    parts: dict[tuple[Part, str], list[ResultRow]] = {}
+    for part, rows in parts_of(filter(drawable, seat.rows)).items():
+        for row in rows:
+            parts.setdefault((part, row.format if symbols else ""), []).append(row)
+    for (part, format), rows in sorted(parts.items()):
+        measured = part.evidence == Evidence.MEASURED
+        is_rimmed = bool(symbols) and part[:3] != USUAL
+        shape = symbols[format] + EVIDENCE_STYLES.get(part.evidence, OTHER_EVIDENCE_STYLE) if symbols else symbol(*part)
         yield go.Scatter(
             x=[row.arithmetic_intensity for row in rows],
             y=[row.flop_s for row in rows],
             mode="markers",
             marker={
                 **marker,
-                "symbol": symbol(*part),
+                "symbol": shape,
                 "opacity": [_DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
-                "line": {"width": 0.7 if part.evidence == "measured" else 1.8, "color": ink.background},
+                "line": {
+                    "width": _RIM_PX if is_rimmed and measured else 0.7 if measured else 1.8,
+                    "color": ink.text if is_rimmed and measured else ink.background,
+                },
             },
             hovertext=[f"{label(seat.name)}<br>{hover_text(row)}" for row in rows],
             hoverinfo="text",
@@ -104,15 +150,26 @@ def _points(seat: Seat, ink: Ink) -> Iterator[go.Scatter]:
         )
 
 
-def _key(points: Sequence[ResultRow], roofs: Sequence[Roof], seats: Sequence[Seat]) -> Iterator[str]:
+def _key(
+    points: Sequence[ResultRow], roofs: Sequence[Roof], seats: Sequence[Seat], symbols: Mapping[str, str]
+) -> Iterator[str]:
     regimes = sorted({(row.cache, row.load, row.dispatch) for row in points})
-    entries = [f"{REGIME_GLYPHS.get(regime, '⬢')} {'/'.join(regime)}" for regime in regimes]
+    glyphs = dict(zip(REGIME_SYMBOLS.values(), REGIME_GLYPHS.values(), strict=True))
+    if symbols:
+        entries = [f"{glyphs.get(shape, '⬢')} {label(name)}" for name, shape in symbols.items()]
+        if any(regime != USUAL for regime in regimes):
+            entries.append(f"rimmed: not {'/'.join(USUAL)}, hover says what")
+    else:
+        entries = [f"{REGIME_GLYPHS.get(regime, '⬢')} {'/'.join(regime)}" for regime in regimes]
     entries += [f"hollow: {kind}" for kind in sorted({row.evidence for row in points} - {"measured"})]
     entries += ["faded: in doubt, hover says why"] if any(map(doubtful, points)) else []
     kinds = [kind for kind in KIND_DASHES if any(roof.kind == kind for roof in roofs)]
     strokes = {"spec": "solid", "empirical": "dashed", **KIND_STROKES}
     entries += [f"{strokes[kind]}: {kind} roof" for kind in kinds]
     yield from filled(entries)
+    for seat in seats:
+        for note in set_by(seat.roofs, whole=False):
+            yield from textwrap.wrap(f"{seat.name}: {note}", COLUMNS)
     left_out = sum(len(seat.rows) for seat in seats) - len(points)
     if left_out:
         yield f"not drawn: {left_out} that failed or do no arithmetic"

@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Protocol
 from suite.backend import Fact
 from suite.hardware.spec import HardwareSpec
 from suite.outcome import Evidence
-from suite.report.roofs import EmpiricalKey, RoofSet, roof_set
+from suite.report.roofs import EmpiricalKey, RoofSet, lacks_setters, roof_set, with_setters
 from suite.report.sheets import sheet_of
 from suite.rows import CalibrationHistory, DeviceRow, ResultRow, RunInfo
 
 if TYPE_CHECKING:  # the store's room imports SQLAlchemy
     from suite.store.roofs import RoofKey
+
+
+MOST_RUNS = 16  # that are looked through for what set an empirical roof
 
 
 class Source(Protocol):
@@ -53,7 +56,19 @@ def panel(reader: Source, device: DeviceRow, rows: Sequence[ResultRow]) -> Panel
     calibrations = reader.calibrations(device.info.uid, device.info.backend, evidence)
     best = _best_of(reader.empirical_roofs(evidence), device.info.uid)
     bandwidth = reader.empirical_bandwidth(device.info.uid, evidence)
-    return Panel(device, tuple(rows), spec, calibrations, roof_set(rows, spec, bandwidth, best))
+    roofs = _named(reader, with_setters(roof_set(rows, spec, bandwidth, best), rows), device, evidence)
+    return Panel(device, tuple(rows), spec, calibrations, roofs)
+
+
+def _named(reader: Source, roofs: RoofSet, device: DeviceRow, evidence: Evidence) -> RoofSet:
+    """With what set the empirical roofs, looked for in the newest runs of the store where it is none of this run."""
+    for info in reader.runs()[:MOST_RUNS] if lacks_setters(roofs) else ():
+        found = reader.results(info.run)
+        own = [row for row in found if row.device_uid == device.info.uid and row.evidence == evidence]
+        roofs = with_setters(roofs, own)
+        if not lacks_setters(roofs):
+            break
+    return roofs
 
 
 def each_once(devices: Iterable[DeviceRow]) -> tuple[DeviceRow, ...]:

@@ -11,10 +11,11 @@ from typing import NamedTuple
 from suite.hardware.spec import HardwareSpec, is_pipe
 from suite.measure.statistics import median
 from suite.outcome import Bound, Outcome
-from suite.report.words import rate_unit, si
+from suite.report.words import marks, rate_unit, si, workload_title
 from suite.roofline import Ceilings, ridge_point, roof
 from suite.rows import ResultRow
 
+CALIBRATION = "calibration"  # the job whose fastest read, copy or triad is the memory roof
 KINDS = ("spec", "boost", "at clock", "empirical")
 NO_ROOF = "No roof is known yet for what this run has measured."
 
@@ -26,6 +27,22 @@ class EmpiricalKey(NamedTuple):
     load: str
 
 
+class Setter(NamedTuple):
+    """The result that set an empirical roof: what it computes and by whom, what it is of, and why it is in doubt, else empty.
+
+    ``of`` is empty where it is the format that its pipe is named after.
+    """
+
+    case: str
+    of: str
+    doubt: str
+
+    @property
+    def words(self) -> str:
+        """``fp8_e4m3, emulated: gemm 4096x4096x4096 by library; not steady``."""
+        return f"{self.of}{': ' * bool(self.of)}{self.case}{'; ' * bool(self.doubt)}{self.doubt}"
+
+
 @dataclass(frozen=True, slots=True)
 class Roof:
     """One ceiling: ``kind`` is one of ``KINDS``; ``peak_flop_s`` its flat part in FLOP/s.
@@ -33,7 +50,8 @@ class Roof:
     ``bandwidth_bytes_s`` is ``None`` where no memory figure is known, and the roof then is its flat part alone.
     ``load`` is set for empirical roofs only: what is reached in bursts is another ceiling than what is sustained.
     ``format`` is the one format that runs on these pipes, where there is one; ``clock_hz`` the clock that the peak is at, where
-    it follows from one; ``sheet`` the sheet that it is by, where a figure has several.
+    it follows from one; ``sheet`` the sheet that it is by, where a figure has several.  ``set_by`` and ``memory_set_by`` are
+    the results behind an empirical roof's flat part and its memory part, as far as they were found.
     """
 
     kind: str
@@ -44,6 +62,8 @@ class Roof:
     format: str | None = None
     clock_hz: float | None = None
     sheet: str = ""
+    set_by: Setter | None = None
+    memory_set_by: Setter | None = None
 
     @property
     def ridge(self) -> float | None:
@@ -52,6 +72,11 @@ class Roof:
 
     @property
     def label(self) -> str:
+        """``name``, and what set it where that is known, as there is room for on hover."""
+        return f"{self.name}, set by {self.set_by.words}" if self.set_by is not None else self.name
+
+    @property
+    def name(self) -> str:
         """``bf16, fp16 989 TFLOP/s``, after the sheet where there are several."""
         at = f" at {si(self.clock_hz, 'Hz')}" if self.clock_hz else ""
         whose = f"{self.sheet}: " if self.sheet else ""
@@ -75,6 +100,51 @@ class RoofSet:
     def only(self, kinds: Collection[str]) -> "RoofSet":
         """Without the roofs of other kinds; the notes stay."""
         return RoofSet(tuple(line for line in self.lines if line.kind in kinds), self.notes)
+
+
+# The marks by which ``doubtful`` holds.
+DOUBTS = ("± not resolved", "one sample", "no interval", "not converged", "not steady", "contended")
+
+
+def doubts(row: ResultRow) -> str:
+    """Why a number is in doubt, by name alone: ``not converged, contended``; empty where it is not."""
+    return ", ".join(mark.partition(":")[0].removeprefix("± ") for mark in marks(row) if mark.startswith(DOUBTS))
+
+
+def with_setters(roofs: RoofSet, rows: Sequence[ResultRow]) -> RoofSet:
+    """The same with the results among ``rows`` of the device that set its empirical roofs, which are known by their rates."""
+    rated = [row for row in rows if row.outcome == Outcome.OK and row.contended is not True]
+    return RoofSet(tuple(_with_setter(line, rated) if line.kind == "empirical" else line for line in roofs.lines), roofs.notes)
+
+
+def lacks_setters(roofs: RoofSet) -> bool:
+    """Whether an empirical roof is of a result that was not found yet."""
+    return any(
+        line.set_by is None or (line.bandwidth_bytes_s is not None and line.memory_set_by is None)
+        for line in roofs.of_kind("empirical")
+    )
+
+
+def _with_setter(line: Roof, rows: Sequence[ResultRow]) -> Roof:
+    flat = (row for row in rows if row.pipe in line.pipes and row.load == line.load and _is(row.flop_s, line.peak_flop_s))
+    memory = (row for row in rows if row.job == CALIBRATION and _is(row.bytes_s, line.bandwidth_bytes_s))
+    return replace(
+        line,
+        set_by=line.set_by or next(map(_setter, flat), None),
+        memory_set_by=line.memory_set_by or next(map(_setter, memory), None),
+    )
+
+
+def _is(rate: float | None, roof: float | None) -> bool:
+    return rate is not None and roof is not None and math.isclose(rate, roof, rel_tol=1e-9)
+
+
+def _setter(row: ResultRow) -> Setter:
+    emulated = ["emulated"] if row.execution == "emulated" else []
+    is_other = row.job != CALIBRATION and (emulated or not (row.pipe or "").startswith(row.format.partition("_")[0]))
+    of = ", ".join([row.format_label, *emulated]) if is_other else ""
+    case = f"a {row.params.get('op')}" if row.job == CALIBRATION else workload_title(row)
+    return Setter(f"{case} by {row.implementation}", of, doubts(row))
 
 
 def drawable(row: ResultRow) -> bool:

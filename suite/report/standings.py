@@ -9,7 +9,8 @@ from suite.outcome import Bound, Outcome
 from suite.report.curves import Quantity
 from suite.report.headlines import SUSTAINED
 from suite.report.heat import FAILED, Cell, HeatMap
-from suite.report.words import bytes_rate, percent, rate_unit, si
+from suite.report.trust import trust_rank
+from suite.report.words import bytes_rate, doubtful, percent, rate_unit, si
 from suite.rows import ResultRow
 from suite.store.columns import load_json
 
@@ -26,6 +27,26 @@ class Column(NamedTuple):
 
     job: str
     format: str
+
+
+def is_clean(row: ResultRow) -> bool:
+    """Whether a result is verified and nothing is held against its time: resolved, converged, steady, alone, not throttled."""
+    return row.outcome == Outcome.OK and row.p50_s is not None and not doubtful(row) and not row.throttle
+
+
+def preferred(rows: Sequence[ResultRow]) -> ResultRow:
+    """Which result of one case is shown: a clean one before one in doubt before one that failed, then the newest.
+
+    One that was contended or is not resolved comes after whatever else is in doubt, for its number may be of anything: a second
+    run that others disturbed hides no good one.
+    """
+    return max(rows, key=lambda row: (row.outcome == Outcome.OK, trust_rank(row), is_clean(row), row.result_id))
+
+
+SHOWN = (
+    "Of each case the newest clean result is shown; one in doubt (contended, throttled, not steady, not converged or not "
+    "resolved) only where the case has no clean one."
+)
 
 
 def label_of(group: "Group") -> str:

@@ -33,7 +33,7 @@ def turn_to(app: AppTest, page: str) -> AppTest:
 
 def hash_of(page: str) -> str:
     """What Streamlit knows a page by, once its script has run: its own tests turn to pages that are files only."""
-    if not _HASHES:
+    if page not in _HASHES:  # a store without runs, or without what was compiled, has fewer pages
         first = AppTest.from_file(str(APP), default_timeout=30).run()
         _HASHES.update((str(info.get("url_pathname", "")), name) for name, info in first._registered_pages.items())
     return _HASHES[page]

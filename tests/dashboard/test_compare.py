@@ -7,7 +7,7 @@ import pytest
 from suite.compare.noise import Noise
 from suite.compare.runs import Place, compare_runs
 from suite.compare.verdict import Verdict
-from suite.report.comparison_figure import MOST_CASES, comparison_figure, shown
+from suite.report.comparison_figure import MOST_CASES, _tick_words, comparison_figure, shown
 from suite.report.palette import INKS
 from suite.store.comparing import ComparisonReader
 from tests.dashboard.conftest import measured
@@ -99,6 +99,25 @@ def test_every_case_is_a_point_by_verdict_with_its_interval(comparison):
     assert len({trace.marker.symbol for trace in figure.data}) == len(figure.data)
     assert "SLOWER: +10" in slower.hovertext[0]
     assert figure.layout.xaxis.range[1] > 0.041 > 0 > figure.layout.xaxis.range[0]  # of 1.1, in decades
+
+
+def test_the_axis_has_one_unit_and_every_row_its_name(comparison):
+    figure = comparison_figure(comparison)
+    names = [note.text for note in figure.layout.annotations if note.font.size == 11]
+    assert len(names) == len(comparison.cases)
+    assert names[0].startswith("gemm 2048x2048x2048")
+    assert "cold/sustained/device" not in names[0]  # all of them are
+    assert [note.y for note in figure.layout.annotations if note.font.size == 11] == [
+        place - 0.42 for place in range(len(names))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ticks", "words"),
+    [([1e-4, 1.0, 1e4], ["0.0001x", "1x", "10,000x"]), ([1 / 1.05, 1.0, 1.05], ["-4.8 %", "0 %", "+5 %"])],
+)
+def test_ticks_are_all_factors_or_all_percentages(ticks, words):
+    assert _tick_words(ticks) == words
 
 
 def test_of_too_many_cases_those_that_changed_most_are_drawn(comparison):

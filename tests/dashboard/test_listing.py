@@ -20,7 +20,7 @@ from suite.errors import StoreUnusable
 from suite.store.browsing import Browser
 from tests.dashboard.conftest import other_device
 from tests.dashboard.opened import addressed, opened, table, turn_to
-from tests.report.builders import failed, result, run_info
+from tests.report.builders import device, failed, result, run_info
 from tests.report.stores import write_store
 
 
@@ -165,6 +165,9 @@ class SlowBrowser:
         if run in self.broken:
             raise StoreUnusable(f"{run} is damaged")
         return [Grouped("uid", f"group of {run}")]
+
+    def devices(self, run):
+        return [device()]
 
 
 def names(held):

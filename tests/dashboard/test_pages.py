@@ -6,7 +6,7 @@ import pytest
 
 from suite.rows import NO_FRACTIONS
 from suite.store.browsing import Browser
-from tests.dashboard.conftest import OLD_UID, attention, decode, other_device
+from tests.dashboard.conftest import OLD_UID, attention, collective, decode, other_device
 from tests.dashboard.opened import addressed, charts, labels, opened, table, turn_to, words
 from tests.report.builders import RUN, UID, device, failed, result, run_info
 from tests.report.stores import write_store
@@ -227,6 +227,21 @@ def test_collectives_have_busbw_latency_and_where_ring_and_tree_cross(monkeypatc
     crossings = app.dataframe[0].value
     # 10e-6 + s/100e9 meets 5e-6 + s/50e9 at 500 kB, between 2^15 and 2^19.
     assert "32 KiB to 512 KiB" in crossings["Measured"][0]
+
+
+def test_fits_of_collectives_are_of_all_ranks_whichever_are_shown_and_a_refusal_says_why(monkeypatch, tmp_path):
+    def time_s(size, ranks):  # of four ranks a line, of two another: no one fit explains both
+        return (10e-6 + size / 100e9) if ranks == 4 else (3e-3 + size / 2e6)
+
+    sizes = [2**power for power in range(3, 28, 4)]
+    rows = [collective(size, ranks=ranks, p50_s=time_s(size, ranks)) for size in sizes for ranks in (2, 4)]
+    app = opened(monkeypatch, store_of(tmp_path, *rows), page="collectives")
+    assert app.selectbox(key="c_ranks").value == "4"
+    said = words(app)
+    assert "Fits are of all ranks that were measured, 2, 4; the figure shows 4." in said
+    assert "2, 4 ranks: no fit: " in said
+    fits = next(each.value for each in app.dataframe if "R^2" in each.value)
+    assert list(fits["Ranks"]) == ["2, 4"]
 
 
 def test_a_run_has_its_progress_machine_logs_and_command(monkeypatch, one_store):

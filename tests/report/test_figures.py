@@ -5,7 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from suite.jobs.gemm.formats import FORMATS
-from suite.report.figures import roofline_figure
+from suite.report.axes import Span
+from suite.report.figures import log_axis, roofline_figure
+from suite.report.palette import INKS, faint
 from suite.report.panels import panel
 from suite.report.roofs import RoofSet, roof_set
 from suite.roofline import roof
@@ -123,6 +125,26 @@ def test_a_legend_of_many_formats_has_room_above_the_plot():
     assert many.layout.margin.t >= rows_of_two * 19 > few.layout.margin.t
     heights = [figure.layout.height - figure.layout.margin.t - figure.layout.margin.b for figure in (few, many)]
     assert heights[0] == heights[1]
+
+
+@pytest.mark.parametrize(
+    ("span", "words"),
+    [
+        (Span(4e-3, 3e-2), ["5 ms", "10 ms", "20 ms"]),
+        (Span(8e-7, 2.0), ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s"]),
+    ],
+)
+def test_an_axis_of_seconds_has_its_units_on_its_ticks(span, words):
+    axis = log_axis("Time (s)", span, INKS["light"], "~s")
+    assert (axis["title"]["text"], axis["ticktext"], len(axis["tickvals"])) == ("Time", words, len(words))
+    assert log_axis("Rate (B/s)", span, INKS["light"], "~s")["title"]["text"] == "Rate (B/s)"
+
+
+def test_a_label_of_a_roof_has_the_pages_colour_behind_it():
+    for theme, ink in INKS.items():
+        labels = [note for note in figure_of(sweep(), theme=theme).layout.annotations if "FLOP/s" in note.text]
+        assert labels
+        assert {(note.bgcolor, note.font.color) for note in labels} == {(faint(ink.background, 0.75), ink.text)}
 
 
 def test_hostile_text_is_never_markup():

@@ -140,6 +140,32 @@ def test_the_baseline_is_the_fastest_bf16_on_the_same_data_that_is_not_in_doubt(
     assert {line["By"] for line in texts(ladder)} == {"library, cuda", "triton, cuda", "triton_tuned, cuda"}
 
 
+def test_ratios_to_a_contended_base_say_so_wherever_they_stand() -> None:
+    base = result(p50_s=5.86e-4, contended=True)
+    ladder = one([base, result(p50_s=1e-4, format="int8"), result(p50_s=3e-4, format="fp16")])
+    assert ladder.over == "contended bf16"
+    assert "that bf16 is contended, so that every ratio to it is in doubt" in ladder.note
+    assert "Over contended bf16" in texts(ladder)[0]
+    figure = ladder_figure(one([replace(rung.row, quantisation_error=1e-2) for rung in ladder.rungs]))
+    assert figure is not None
+    assert figure.layout.yaxis.title.text == "Speed (contended bf16 = 1)"
+    assert "contended" in " ".join(note.text for note in figure.layout.annotations).replace("\xa0", " ")
+
+
+def test_a_clean_base_of_another_run_comes_before_a_contended_one() -> None:
+    rows = [
+        result(p50_s=5.86e-4, contended=True, run="new"),
+        result(p50_s=1e-4, format="int8", run="new"),
+        result(p50_s=3e-4, format="fp16", run="new"),
+        result(p50_s=2.11e-4, run="old"),
+    ]
+    (ladder,) = ladders(rows)
+    assert ladder.run == "new"
+    assert {rung.name: round(rung.speed.times, 2) for rung in ladder.rungs if rung.speed}["int8"] == 2.11
+    assert ladder.over == "bf16"
+    assert "the fastest bf16 is by library in run old" in ladder.note
+
+
 def test_switches_are_named_only_where_they_tell_two_rungs_apart() -> None:
     fast = [result(format="fp8_e4m3", semantics=FP8, switches={"fp8_fast_accum": on}) for on in (True, False)]
     assert [rung.name for rung in one([*rungs()[:1], *fast, result(format="fp16", switches={"x": 1})]).rungs] == [

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from suite.report.overlay import Seat, overlay_figure
+from suite.report.palette import INKS
 from suite.report.roofs import KINDS, EmpiricalKey, Roof, RoofSet, clocked_roofs, roof_set
 from suite.roofline import Ceilings
 from tests.report.builders import BANDWIDTH, PEAKS, RUN, SPEC, device, failed, result, sweep
@@ -41,6 +42,27 @@ def test_roofs_of_one_kind_are_one_trace_with_holes_between_them():
     assert max(value for value in spec.y if value) == PEAKS["bf16"]
     assert len(spec.hovertext) == len(spec.x)
     assert PEAKS["bf16"] / BANDWIDTH in list(spec.x)  # the corner itself
+
+
+def test_roofs_are_labelled_with_their_pipes_and_formats_told_by_symbol_without_hover():
+    rows = [result(), result(format="fp64"), result(2048, regime="warm/burst/call")]
+    lines = roof_set(rows, SPEC, 4e12, {EmpiricalKey("bf16", "sustained"): 7e14}).lines
+    figure = overlay_figure([seat("T1", "#0099fe", rows, lines), seat("T2", "#a64621", rows[:2], lines)])
+    labels = [note for note in figure.layout.annotations if note.bgcolor]
+    assert [note.text for note in labels] == ["fp64 60.0 TFLOP/s", "bf16 960 TFLOP/s"]
+    points = [trace for trace in figure.data if trace.meta == "points"]
+    assert {trace.marker.symbol for trace in points} == {"circle", "triangle-up"}
+    rimmed = [trace for trace in points if trace.marker.line.color == INKS["light"].text]
+    assert [list(trace.x) for trace in rimmed] == [[rows[2].arithmetic_intensity]]
+    key = figure.layout.annotations[0].text.replace("\xa0", " ")
+    assert [part for part in ("● bf16", "▲ fp64", "rimmed: not cold/sustained/device") if part not in key] == []
+
+
+def test_many_roofs_at_one_height_share_a_label_that_a_telephone_shows():
+    peaks = {name: 9e14 * (1 + place / 1000) for place, name in enumerate(("fp16", "bf16", "tf32", "fp32"))}
+    lines = tuple(Roof("spec", (name,), None, peak, 4e12, name) for name, peak in peaks.items())
+    figure = overlay_figure([seat("T1", "#0099fe", [result()], lines)])
+    assert [note.text for note in figure.layout.annotations if note.bgcolor] == ["fp16, bf16, tf32, fp32"]
 
 
 def test_what_has_no_place_is_counted():

@@ -259,6 +259,33 @@ def test_the_filter_hides_rows_that_lack_a_word(browser, address, rows):
         assert shown == sum("burst" in row.regime and row.format == "bf16" for row in rows)
 
 
+def below_the_edge(page):
+    """By how many pixels the words of each figure go beyond its place."""
+    return page.evaluate(
+        """[...document.querySelectorAll('.js-plotly-plot')].map((gd) => {
+            const edge = gd.getBoundingClientRect().bottom;
+            const words = [...gd.querySelectorAll('.annotation-text')];
+            return Math.max(...words.map((each) => each.getBoundingClientRect().bottom - edge));
+        })"""
+    )
+
+
+@pytest.mark.parametrize("narrowed", [True, False])
+def test_on_a_telephone_and_in_a_window_that_became_narrow_no_note_is_cut_and_no_button_on_the_legend(
+    browser, address, narrowed
+):
+    with looking(browser, width=WIDE if narrowed else NARROW) as (page, _):
+        page.goto(address)
+        page.wait_for_selector(PLOT, state="attached")
+        if narrowed:
+            page.set_viewport_size({"width": NARROW, "height": 900})
+            until(page, f"document.querySelector('.js-plotly-plot .main-svg').clientWidth <= {NARROW}")
+        until(page, "document.querySelectorAll('.annotation-text').length > 0")
+        assert max(below_the_edge(page)) <= 0
+        bar, legend = (page.locator(f".js-plotly-plot {name}").first.bounding_box() for name in (".modebar", ".legend .traces"))
+        assert bar["y"] + bar["height"] <= legend["y"] + 2
+
+
 def test_the_legend_hides_a_format(browser, address, rows):
     with looking(browser) as (page, _):
         page.goto(address)

@@ -5,7 +5,16 @@ import pytest
 from suite.hardware.cpu import NOMINAL
 from suite.hardware.figure import NOT_FOUND
 from suite.report.figures import roofline_figure
-from suite.report.roofs import EmpiricalKey, Judged, clocked_roofs, judged_roof_set, roof_set
+from suite.report.key import key_lines
+from suite.report.roofs import (
+    EmpiricalKey,
+    Judged,
+    clocked_roofs,
+    judged_roof_set,
+    lacks_setters,
+    roof_set,
+    with_setters,
+)
 from suite.roofline import Ceilings
 from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, device, failed, result
 from tests.report.test_overlay import CLOCKED
@@ -34,6 +43,60 @@ def test_empirical_roofs_are_kept_apart_by_load_and_shown_only_where_there_are_p
         (("bf16",), "sustained"): 6e14,
     }
     assert {roof.bandwidth_bytes_s for roof in roofs} == {MEASURED}
+
+
+def named(*rows, bandwidth=MEASURED):
+    best = {EmpiricalKey(row.pipe, row.load): row.flop_s for row in rows if row.flop_s}
+    return with_setters(roof_set(rows, SPEC, bandwidth, best), rows)
+
+
+def test_the_case_that_set_an_empirical_roof_is_named_on_hover_and_in_the_key():
+    emulated = result(format="fp8_e4m3", pipe="bf16", execution="emulated", steady=False)
+    roofs = named(emulated)
+    (line,) = roofs.of_kind("empirical")
+    assert line.set_by.words == "fp8_e4m3, emulated: gemm 4096x4096x4096 by library; not steady"
+    assert lacks_setters(roofs)  # nothing of the memory part
+    figure = roofline_figure([emulated], roofs)
+    assert [text for text in (str(trace.hovertext) for trace in figure.data) if "set by fp8_e4m3, emulated: gemm" in text]
+    key = figure.layout.annotations[0].text.replace("<br>", " ").replace("\xa0", " ")
+    assert "empirical bf16 by fp8_e4m3, emulated: gemm 4096x4096x4096 by library; not steady" in key
+    assert "may be wrong" in key
+
+
+def test_a_memory_roof_of_an_unsteady_read_says_so():
+    nothing = {"flops": 0, "flop_s": 0.0, "pipe": None, "arithmetic_intensity": 0.0, "bound": "memory"}
+    read = result(job="calibration", params={"op": "read"}, format="fp32", bytes_s=4e12, steady=False, **nothing)
+    roofs = named(result(), read, bandwidth=4e12)
+    assert not lacks_setters(roofs)
+    figure = roofline_figure([result(), read], roofs)
+    (hover,) = (str(trace.hovertext) for trace in figure.data if "memory" in str(trace.hovertext) and trace.line.dash == "dash")
+    assert hover.startswith("empirical roof: memory 4.00 TB/s, set by a read by")
+    assert hover.endswith("by library; not steady")
+
+
+def test_a_contended_result_of_the_same_rate_has_set_nothing():
+    row = result()
+    roofs = roof_set([row], SPEC, MEASURED, {EmpiricalKey("bf16", "sustained"): row.flop_s})
+    assert with_setters(roofs, [replace(row, contended=True)]).of_kind("empirical")[0].set_by is None
+
+
+def test_clean_roofs_of_one_case_are_named_on_one_line():
+    rows = [result(format=name) for name in ("bf16", "fp16")]
+    text = " ".join(key_lines(rows, named(*rows)))
+    assert "empirical bf16, fp16 by gemm 4096x4096x4096 by library" in text.replace("\xa0", " ")
+    assert "may be wrong" not in text
+
+
+def test_a_load_is_named_only_where_another_case_set_the_roof_of_the_other():
+    rows = [
+        result(),
+        result(regime="cold/burst/device"),
+        result(format="fp16"),
+        result(1024, format="fp16", regime="cold/burst/device"),
+    ]
+    text = " ".join(key_lines(rows, named(*rows))).replace("\xa0", " ")
+    assert "empirical bf16, fp16 sustained by gemm 4096x4096x4096 by library" in text
+    assert "empirical fp16 burst by gemm 1024x4096x4096 by library" in text
 
 
 def test_an_unknown_device_has_no_spec_roof_and_says_so():

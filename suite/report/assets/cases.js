@@ -263,6 +263,7 @@
   function draw({ data, plots }, name, width) {
     figures(data, themes[name], width || plots[0].clientWidth).forEach(({ traces, layout }, index) => {
       plots[index].hidden = false;
+      plots[index].style.height = `${layout.height}px`; // else a window that changes gives it another
       Plotly.react(plots[index], traces, { ...layout, ...(width ? { width } : { autosize: true }) }, CONFIG);
     });
   }

@@ -16,10 +16,29 @@
     return { ...trace, marker, line };
   }
 
+  // Pixels that the buttons of a figure take above it: a legend that began there would lie under them.
+  const BUTTONS = 32;
+
+  function withRoom(layout) {
+    const { height, legend, margin } = layout;
+    if (!height) return layout;
+    const taller = height + BUTTONS;
+    const isPlaced = legend && legend.yref === "container" && legend.y !== undefined;
+    const y = isPlaced ? 1 - ((1 - legend.y) * height + BUTTONS) / taller : undefined;
+    return {
+      ...layout,
+      height: taller,
+      margin: { ...margin, t: ((margin || {}).t || 0) + BUTTONS },
+      ...(isPlaced ? { legend: { ...legend, y } } : {}),
+    };
+  }
+
   function draw(figure, name, width) {
     const theme = figure.themes[name];
     const data = figure.data.map((trace, index) => coloured(trace, theme.colours[index]));
-    const layout = { ...theme.layout, uirevision: "kept", ...(width ? { width } : { autosize: true }) };
+    const layout = { ...withRoom(theme.layout), uirevision: "kept", ...(width ? { width } : { autosize: true }) };
+    // When the window changes Plotly takes the height of the figure's place for that of the figure.
+    if (layout.height) figure.target.style.height = `${layout.height}px`;
     return Plotly.react(figure.target, data, layout, figure.config);
   }
 
