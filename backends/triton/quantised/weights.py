@@ -10,9 +10,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from backends.torch.gemm.operands import arranged_by, quantised_of
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.device import Device
-from backends.triton.gemm.instructions import foreign
 from backends.triton.gemm.kernel import Buffers
 from backends.triton.quantised import weight_config, weight_only
+from backends.triton.quantised.emulated import of_converted_weights
 from backends.triton.quantised.exponents import Exponents
 from backends.triton.quantised.prepack import Prepacked
 from backends.triton.quantised.problem import STEP, Problem
@@ -124,11 +124,7 @@ class WeightOnly:
         }
 
     def emulation(self, facts: Mapping[str, Any]) -> str:
-        instructions = facts.get("instructions", [])
-        others = foreign(instructions, "bf16")
-        if others:
-            return f"weights converted, then multiplied by {', '.join(others)}"
-        return "" if instructions else "multiplied without matrix instructions"
+        return of_converted_weights(facts)
 
     def close(self) -> None:
         self._sets = []

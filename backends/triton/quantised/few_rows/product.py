@@ -9,8 +9,8 @@ import triton.language as tl
 from backends.torch.gemm.operands import arranged_by, quantised_of
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.device import Device
-from backends.triton.gemm.instructions import foreign
 from backends.triton.gemm.kernel import Buffers
+from backends.triton.quantised.emulated import of_converted_weights
 from backends.triton.quantised.few_rows import config as configs
 from backends.triton.quantised.few_rows.config import Config, columns, programs
 from backends.triton.quantised.few_rows.kernel import few_rows
@@ -90,11 +90,7 @@ class FewRows:
         }
 
     def emulation(self, facts: Mapping[str, Any]) -> str:
-        instructions = facts.get("instructions", [])
-        others = foreign(instructions, "bf16")
-        if others:
-            return f"weights converted, then multiplied by {', '.join(others)}"
-        return "" if instructions else "multiplied without matrix instructions"
+        return of_converted_weights(facts)
 
     def close(self) -> None:
         self._sets = []
