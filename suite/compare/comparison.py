@@ -13,7 +13,7 @@ from suite.compare.repeats import Known, Refused
 from suite.compare.side import NOTHING, Looked, Side
 from suite.compare.spread import Chip, Repeats, spread_of
 from suite.compare.verdict import LEVEL, Gap, Judgement, Verdict, judge
-from suite.rows import RunInfo
+from suite.rows import ResultRow, RunInfo
 from suite.selftest.usable import Standing
 
 Raw = Mapping[int, Looked]  # by result id
@@ -56,6 +56,7 @@ class Compared(NamedTuple):
         a, b = self.pair.a.row, self.pair.b.row
         return {
             "verdict": self.verdict.value,
+            "why": self.judgement.why,
             "quantity": "cycles" if self.in_cycles else "time",
             "ratio": self.ratio,
             "interval": [_finite(end) for end in self.judgement.interval] if self.is_known else None,
@@ -109,6 +110,11 @@ class Comparison:
         """Whether no device was measured for some of it."""
         return any(case.pair.a.row.evidence == "simulated" for case in self.cases)
 
+    @property
+    def tested(self) -> tuple[Compared, ...]:
+        """Without those that other work was beside, whose verdict is no result of a test."""
+        return tuple(case for case in self.cases if not case.judgement.why)
+
     def counts(self) -> dict[Verdict, int]:
         """How many cases have each verdict, the worst first."""
         found = Counter(case.verdict for case in self.cases)
@@ -124,6 +130,7 @@ class Comparison:
             "min_effect": self.min_effect,
             "level": LEVEL,
             "counts": {verdict.value: count for verdict, count in self.counts().items()},
+            "beside_other_work": len(self.cases) - len(self.tested),
             "cases": [case.to_json() for case in self.cases],
             "not_compared": [_uncompared(each) for each in self.uncompared],
             "differing": [each._asdict() for each in self.differing],
@@ -164,7 +171,13 @@ def _gap(pair: Pair, raw: tuple[Raw, Raw], repeats: Repeats, min_effect: float) 
     noise = (one.noise, other.noise)
     if counted and one.noise_cycles is not None and other.noise_cycles is not None:
         noise = (one.noise_cycles, other.noise_cycles)
-    return Gap(log_ratio(a, b), noise, spread_of(a, b, counted, repeats), min_effect)
+    return Gap(log_ratio(a, b), noise, spread_of(a, b, counted, repeats), min_effect, _beside_other_work(a, b))
+
+
+def _beside_other_work(a: ResultRow, b: ResultRow) -> str:
+    """Why two times say nothing of the code where other processes used the device in one of the runs; empty elsewhere."""
+    sides = [name for name, row in (("A", a), ("B", b)) if row.contended]
+    return f"beside other work in {' and '.join(sides)}: not tested" if sides else ""
 
 
 def _kernel(pair: Pair, raw: tuple[Raw, Raw]) -> tuple[Differing, ...]:

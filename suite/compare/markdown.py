@@ -37,7 +37,9 @@ def _blocks(comparison: Comparison) -> Iterator[str]:
     if comparison.uncompared:
         yield from _folded(f"{counted(len(comparison.uncompared), 'case')} not compared", _uncompared(comparison))
     if comparison.differing:
-        rows = ((words.name(each), each.a, each.b, each.where) for each in comparison.differing)
+        found = words.differences(comparison)
+        rows = [(words.name(each), each.a, each.b, each.where) for each in found.each]
+        rows += [(why, ", ".join(names), "", "") for why, names in found.recorded.items()]
         yield from _folded("What differed", [_table(("", "A", "B", ""), _cleaned(rows))])
     yield "\n".join(f"- {_clean(sentence.replace('`', ''))}" for sentence in words.meaning(comparison))
 

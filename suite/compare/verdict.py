@@ -13,6 +13,10 @@ the noise within the runs is not enough for the same reason: two runs of a devic
 ``tests/compare/RATES.md`` has figures.
 
 P-values are corrected over the cases (Benjamini and Hochberg), those of a difference and those of equality each on their own.
+
+A case of which one side was measured beside other work is UNDECIDED without a test.  The noise within the runs knows nothing of
+that work, which was there in one run and not in the other: the same code then differs by several times, beyond any noise.  Its
+p-values would be as small as those of a true difference, and would change the correction of the others'.
 """
 
 import math
@@ -43,13 +47,15 @@ class Verdict(StrEnum):
 class Gap(NamedTuple):
     """What a verdict is reached from: ``change`` is the logarithm of B over A, ``noise`` of it within the two runs.
 
-    ``min_effect`` is the least difference that matters, as a ratio less one.
+    ``min_effect`` is the least difference that matters, as a ratio less one.  ``untestable`` says why no test would mean
+    anything, and is empty elsewhere.
     """
 
     change: float
     noise: tuple[Noise, Noise]
     spread: Spread
     min_effect: float = MIN_EFFECT
+    untestable: str = ""
 
     @property
     def delta(self) -> float:
@@ -79,12 +85,17 @@ class Error(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """``p_differs`` and ``p_same`` are corrected over the cases; ``interval`` is the 95 % one of the ratio, spread included."""
+    """``p_differs`` and ``p_same`` are corrected over the cases; ``interval`` is the 95 % one of the ratio, spread included.
+
+    ``why`` says why a case was not tested, and is empty elsewhere; its p-values are then 1, and its interval is one of chance
+    within the runs alone.
+    """
 
     verdict: Verdict
     p_differs: float
     p_same: float
     interval: Interval
+    why: str = ""
 
 
 def refuse_effect(min_effect: float) -> None:
@@ -95,11 +106,14 @@ def refuse_effect(min_effect: float) -> None:
 
 def judge(gaps: Sequence[Gap]) -> list[Judgement]:
     """A verdict for each case of a comparison."""
-    differs = benjamini_hochberg([p_differs(gap) for gap in gaps])
-    same = benjamini_hochberg([p_same(gap) for gap in gaps])
+    tested = [gap for gap in gaps if not gap.untestable]
+    differs = iter(benjamini_hochberg([p_differs(gap) for gap in tested]))
+    same = iter(benjamini_hochberg([p_same(gap) for gap in tested]))
     return [
-        Judgement(_verdict(gap, *p_values), *p_values, ratio_interval(gap))
-        for gap, p_values in zip(gaps, zip(differs, same, strict=True), strict=True)
+        Judgement(Verdict.UNDECIDED, 1.0, 1.0, ratio_interval(gap), gap.untestable)
+        if gap.untestable
+        else _judged(gap, next(differs), next(same))
+        for gap in gaps
     ]
 
 
@@ -126,6 +140,10 @@ def together(*parts: Error) -> Error:
         return Error(size, min(part.degrees for part in parts))
     shares = math.fsum((part.size / size) ** 4 / part.degrees for part in parts)
     return Error(size, max(1, int(1 / shares * (1 + 1e-9))))
+
+
+def _judged(gap: Gap, differs: float, same: float) -> Judgement:
+    return Judgement(_verdict(gap, differs, same), differs, same, ratio_interval(gap))
 
 
 def _verdict(gap: Gap, differs: float, same: float) -> Verdict:

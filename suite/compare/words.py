@@ -3,15 +3,17 @@
 import math
 from collections.abc import Iterator
 from itertools import accumulate, groupby
+from typing import NamedTuple
 
 from suite.compare.comparison import Compared, Comparison
-from suite.compare.differing import Differing
+from suite.compare.differing import UNRECORDED, Differing
 from suite.compare.pairing import By, Uncompared
 from suite.compare.side import Entry
 from suite.compare.spread import Chip
+from suite.compare.verdict import Verdict
 from suite.measure.statistics import Interval, median
 from suite.report.printable import clipped, printable
-from suite.report.words import case_detail, marks, moment
+from suite.report.words import CONTENDED, case_detail, marks, moment
 from suite.rows import ResultRow
 from suite.selftest.record import Repeatability
 from suite.selftest.usable import Standing
@@ -19,6 +21,7 @@ from suite.selftest.usable import Standing
 NOT_KNOWN = "not known"
 _TOLD_ALONE = ("device", "roofbench", "settings", "variables", "cases")
 _ENOUGH = 5  # cases, whose median says something of the others
+_MANY = 4  # things that one side alone has a record of: as many lines, with nothing to compare, are one
 _TIMES_FROM = 2.0  # so many times as long, or the inverse, is a factor; less is a percentage
 # Ratios have four decimals, a hundredth of a per cent, as far as that is four digits and more: beside each other they align.
 _DECIMALS_FROM, _DECIMALS = 0.001, ((9.99995, 4), (99.995, 2), (999.95, 1))
@@ -96,17 +99,25 @@ def doubts(case: Compared) -> tuple[str, ...]:
 
 
 def remarks(case: Compared) -> tuple[str, ...]:
-    """The marks, a clock that explains why time says something else, and what was executed instead."""
+    """Why it was not tested, the marks, a clock that explains why time says something else, and what was executed instead."""
     kernel = (f"{each.name}: {_first_names(each.a)}{_ARROW}{_first_names(each.b)}" for each in case.kernel)
-    return (*doubts(case), *_clock(case), *kernel)
+    why = case.judgement.why
+    marked = [mark for mark in doubts(case) if not (why and mark.endswith(CONTENDED))]  # ``why`` says it, and what of it
+    return (*([why] if why else []), *marked, *_clock(case), *kernel)
 
 
 def summary(comparison: Comparison) -> str:
     """``1 SLOWER, 0 UNDECIDED, 40 SAME, 2 FASTER; 3 not compared, 1 of them lost``: what is ok in A alone."""
-    verdicts = ", ".join(f"{count} {verdict.value}" for verdict, count in comparison.counts().items())
+    verdicts = ", ".join(f"{count} {verdict.value}{_untested_of(comparison, verdict)}"
+                         for verdict, count in comparison.counts().items())  # fmt: skip
     left = f"; {len(comparison.uncompared)} not compared" if comparison.uncompared else ""
     lost = f", {len(comparison.lost)} of them lost" if comparison.lost else ""
     return f"{verdicts}{left}{lost}"
+
+
+def _untested_of(comparison: Comparison, verdict: Verdict) -> str:
+    beside = len(comparison.cases) - len(comparison.tested)
+    return f", {beside} of them beside other work" if beside and verdict is Verdict.UNDECIDED else ""
 
 
 def joined_by(comparison: Comparison) -> str:
@@ -121,6 +132,11 @@ def meaning(comparison: Comparison) -> Iterator[str]:
         f"B differs from A by more than delta: SLOWER, FASTER; by less: SAME. Delta is {within(comparison.min_effect)}, "
         "or what two runs of the device differ by anyway where that is more."
     )
+    if len(comparison.tested) < len(comparison.cases):
+        yield (
+            "A case that was measured beside other processes on the device, in A or in B, is UNDECIDED whatever its ratio, and "
+            "not among the cases that p-values are corrected over: measure it again on a quiet device."
+        )
     if comparison.is_simulated:
         yield "Simulated: no device was measured."
     refused = (_refused(comparison, chip, standing) for chip, standing in comparison.refused.items())
@@ -150,9 +166,9 @@ def _untested(comparison: Comparison, chip: Chip) -> str:
 
 def _among_themselves(comparison: Comparison) -> str:
     """How far cases of one device lie apart, where half of them do: on a quiet machine that is one change to all of them."""
-    if comparison.pairing.by is not By.CASE or len(comparison.cases) < _ENOUGH:
+    if comparison.pairing.by is not By.CASE or len(comparison.tested) < _ENOUGH:
         return ""
-    middle = math.expm1(median(abs(case.gap.change) for case in comparison.cases))
+    middle = math.expm1(median(abs(case.gap.change) for case in comparison.tested))
     return f" Half of these cases differ by {within(middle)} or more." if middle > comparison.min_effect else ""
 
 
@@ -161,6 +177,23 @@ def uncompared(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
     ordered = sorted(comparison.uncompared, key=lambda each: (not each.is_lost, _why(each)))
     for why, group in groupby(ordered, key=_why):
         yield why, [entry_title(each.entry) for each in group]
+
+
+class Differences(NamedTuple):
+    """What differed, one by one, and the names of what one side alone has a record of, where those are many."""
+
+    each: list[Differing]
+    recorded: dict[str, list[str]]
+
+
+def differences(comparison: Comparison) -> Differences:
+    """Two backends report other things of a device: line after line of them would hide what differs in value."""
+    only = {"A": [each for each in comparison.differing if each.b == UNRECORDED],
+            "B": [each for each in comparison.differing if each.a == UNRECORDED]}  # fmt: skip
+    many = {side: found for side, found in only.items() if len(found) >= _MANY}
+    grouped = {id(each) for found in many.values() for each in found}
+    left = [each for each in comparison.differing if id(each) not in grouped]
+    return Differences(left, {f"recorded in {side} alone": [name(each) for each in found] for side, found in many.items()})
 
 
 def name(each: Differing) -> str:

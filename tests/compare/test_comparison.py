@@ -180,6 +180,48 @@ def test_marks_stand_beside_the_verdict_with_whose_they_are():
     assert words.doubts(case) == ("both throttled: sw_power_cap 98 %", "A not steady", "B contended")
 
 
+def test_a_side_beside_other_work_is_undecided_and_says_so_everywhere():
+    """Another process halves a CPU: the same code takes eight times as long there, beyond any noise within the runs."""
+    b = later(7.0, 0.05, 0.0, 0.0)
+    busy = replace(b.entries[0].row, contended=True)
+    b = replace(b, entries=(b.entries[0]._replace(row=busy), *b.entries[1:]))
+    found = compared(four(), b)
+    beside = next(case for case in found.cases if case.pair.b.row is busy)
+    why = "beside other work in B: not tested"
+    assert (beside.verdict, beside.judgement.why, beside.ratio) == (Verdict.UNDECIDED, why, pytest.approx(8.0))
+    assert words.remarks(beside) == (why,)
+    assert words.summary(found) == "1 SLOWER, 1 UNDECIDED, 1 of them beside other work, 2 SAME, 0 FASTER"
+    assert why in " ".join(" ".join(lines(found)).split())
+    assert why in render_markdown(found)
+    assert sum("beside other processes" in sentence for sentence in words.meaning(found)) == 1
+    plain = found.to_json()
+    assert (plain["beside_other_work"], [case["why"] for case in plain["cases"]]) == (1, ["", why, "", ""])
+    alone = compared(side(*four().entries[1:]), side(*b.entries[1:], run="b"))
+    assert [case.judgement for case in alone.cases] == [case.judgement for case in found.tested]
+
+
+def test_work_of_others_alone_fails_no_gate_for_slower():
+    sides = [side(*(entry(size, bound="memory", contended=busy) for size in (512, 1024))) for busy in (True, False)]
+    off = side(*(each._replace(row=slower(each.row, 7.0)) for each in sides[1].entries), run="b")
+    found = compared(sides[0], off)
+    assert found.cases[0].judgement.why == "beside other work in A: not tested"
+    assert failures(found, [FailOn.SLOWER, FailOn.FASTER, FailOn.DIFFERENT]) == []
+    assert failures(found, [FailOn.UNDECIDED]) == ["2 cases UNDECIDED"]
+
+
+def test_what_one_side_alone_has_a_record_of_is_one_line():
+    """Two backends of one chip report other facts of it, each of them against nothing."""
+    known = {name: f"value of {name}" for name in ("cache", "guest", "sockets", "libraries")}
+    details = {**chip(UID).info.details, **known}
+    found = compared(side(entry(), devices=[chip(UID)]), side(entry(), devices=[chip(UID, details=details)], run="b"))
+    assert "  recorded in B alone: cache, guest, sockets, libraries" in lines(found)
+    assert not any("not recorded" in line for line in lines(found))
+    assert sum("value of" in line for line in render_markdown(found).splitlines()) == 0
+    few = {"cache": "32 MiB"}
+    one = compared(side(entry(), devices=[chip(UID)]), side(entry(), devices=[chip(UID, details=few)], run="b"))
+    assert any("not recorded -> 32 MiB" in line for line in lines(one))
+
+
 def test_simulated_results_are_labelled():
     both = side(entry(evidence="simulated"))
     found = compared(both, side(entry(evidence="simulated"), run="b"))

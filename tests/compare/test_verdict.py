@@ -159,3 +159,12 @@ def test_no_case_is_both_different_and_the_same(ratio, noise, rel):
 def test_a_least_difference_that_is_none_is_refused(effect):
     with pytest.raises(UsageError, match=r"^--min-effect \S+ is not between 0 and 1; write 0.01 for 1 %$"):
         refuse_effect(effect)
+
+
+def test_what_cannot_be_tested_is_undecided_and_not_among_those_corrected_over():
+    """Their p-values, as small as can be, would lower what the correction asks of the others."""
+    beside = gap(8.0)._replace(untestable="beside other work")
+    judged = judge([beside, gap(1.0135), beside])
+    assert [each.verdict for each in judged] == [Verdict.UNDECIDED, Verdict.SLOWER, Verdict.UNDECIDED]
+    assert judged[1] == judge([gap(1.0135)])[0]
+    assert (judged[0].why, judged[0].p_differs, judged[0].p_same) == ("beside other work", 1.0, 1.0)
