@@ -131,6 +131,9 @@ def _source() -> Facts:
     return {"commit": Fact.measured(state.commit), "dirty": Fact.measured(state.dirty)}
 
 
+_NO_CPUFREQ = "no cpufreq: a virtual machine, or a fixed clock"
+
+
 def _cpu(root: Path) -> Facts:
     info = _fields(root / "proc/cpuinfo")
     cpus = root / "sys/devices/system/cpu"
@@ -141,15 +144,16 @@ def _cpu(root: Path) -> Facts:
         if _read(path / "core_id") is not None
     }
     frequency = cpus / "cpu0/cpufreq"
+    no_boost = "not offered by the cpufreq driver" if frequency.is_dir() else _NO_CPUFREQ
     return {
         "model": _given(info.get("model name") or info.get("Model"), "/proc/cpuinfo has no model name"),
         "sockets": _given(len(packages) or None, "the kernel shows no topology"),
         "cores": _given(len(cores) or None, "the kernel shows no topology"),
         "threads": _given(os.cpu_count(), "not reported"),
         "usable_threads": Fact.measured(len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else _UNREPORTED,
-        "governor": _given(_read(frequency / "scaling_governor"), "no cpufreq: a virtual machine, or a fixed clock"),
-        "max_clock_khz": _given(_integer(frequency / "cpuinfo_max_freq"), "no cpufreq: a virtual machine, or a fixed clock"),
-        "boost": _given(_read(cpus / "cpufreq/boost"), "not offered by the cpufreq driver"),
+        "governor": _given(_read(frequency / "scaling_governor"), _NO_CPUFREQ),
+        "max_clock_khz": _given(_integer(frequency / "cpuinfo_max_freq"), _NO_CPUFREQ),
+        "boost": _given(_read(cpus / "cpufreq/boost"), no_boost),
         "smt": _given(_read(cpus / "smt/active"), "the kernel does not say"),
         "microcode": _given(info.get("microcode"), "/proc/cpuinfo has none"),
     }

@@ -21,6 +21,9 @@ POLLED = {
     "pcie_tx": "bytes/s",
     "pcie_rx": "bytes/s",
 }
+# A CPU is no device on PCIe and reports one temperature: that these are not read tells nothing of it.
+NOT_OF_A_CPU = ("pcie_tx", "pcie_rx", "hotspot_temperature")
+_OF_A_CPU = {"sm_clock": "core clock", "sm_clock_spread": "core clock spread"}
 # What it counts: joules by the energy counter since the window's start, and the clock that the device counts itself.
 COUNTED = {"energy": "J", "device_clock": "Hz"}
 UNITS = {**POLLED, **COUNTED}
@@ -33,6 +36,12 @@ NO_READING = "not read in every window"
 # /proc/stat counts in ticks of 10 ms: over a shorter stretch nobody can tell whether others used a tenth of a CPU.
 LOAD_SPAN_S = 0.2
 TOTALS = ("energy", "violation")  # running totals since the window's start: two windows of them add up
+
+
+def named(channel: str, of_cpu: bool) -> str:
+    """A channel as people read it, ``sm clock``; the same of a CPU, which has cores."""
+    plain = channel.replace("_", " ")
+    return _OF_A_CPU.get(channel, plain) if of_cpu else plain
 
 
 def unit_of(channel: str) -> str:

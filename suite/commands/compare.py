@@ -19,7 +19,8 @@ A is what B is held against: a ratio above 1 is slower. Two runs of one device a
 implementations by workload and regime. What arithmetic bounds is compared in cycles where both devices counted them, else in
 time. Results of another regime, method version or kind of evidence are never compared; what has no partner is listed with why.
 
-SLOWER and FASTER say that the difference is beyond delta, SAME that it is within, UNDECIDED that these two runs cannot tell.
+SLOWER and FASTER say that the difference is beyond delta, SAME that it is within, UNDECIDED that these two runs cannot tell:
+so is every case that was measured beside other processes on the device, in either run, whatever its ratio.
 Delta is 1 % (--min-effect) or, where a selftest of the device is stored and found more, how far two of its runs differ anyway.
 A selftest whose repeatability or contention ended in FAIL is not used: the one before it is, as far as the device is the same.
 Each verdict rests on batches of samples, never on single ones, and p-values are corrected over the cases.

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib import resources
 from pathlib import Path
@@ -19,7 +20,7 @@ from suite.errors import RoofbenchError, StoreUnusable, UsageError
 from suite.interrupts import leave, on_interrupt
 from suite.killing import end
 from suite.passphrase import LONGEST, VARIABLE, refuse_weak, sealed
-from suite.paths import for_shell, shown, without_waiting
+from suite.paths import for_shell, is_text, shown, without_waiting
 from suite.report.palette import INKS
 from suite.worker.lifeline import bind_to_parent
 
@@ -68,6 +69,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve until interrupted; the exit status is the server's."""
     stores = [*args.stores, *args.store] or ["roofbench.db"]
+    with suppress(OSError):  # a folder that was removed
+        _refuse_no_text(Path.cwd(), "change to another folder")
     for store in stores:
         refuse_store(store)
     if args.remote and is_loopback(args.address):
@@ -104,6 +107,7 @@ def refuse_store(store: str) -> None:
             raise UsageError(
                 f"no store at {shown(Path(store))}; run `roofbench run` first, or name one: roofbench dashboard PATH"
             )
+        _refuse_no_text(found, "move or rename it")
         try:
             if look(path).state != "empty":
                 refuse_unreadable(path)
@@ -112,6 +116,12 @@ def refuse_store(store: str) -> None:
         except StoreUnusable as error:
             if not is_locked(error):
                 raise
+
+
+def _refuse_no_text(path: Path, remedy: str) -> None:
+    """The server knows stores and its folder by texts: it ends on bytes that stand for no character."""
+    if not is_text(str(path)):
+        raise UsageError(f"the dashboard cannot serve {shown(path)}, whose name or folder is no UTF-8 text; {remedy}")
 
 
 def passphrase(file: Path | None, is_needed: bool) -> str | None:

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.commands.options import add_config_dir, add_json
@@ -13,12 +14,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from suite.probe import ProbeResult
+    from suite.settings import RunConfig
 
 SUMMARY = "List the devices of every backend, and the spec sheet each is matched to."
 DETAIL = """\
-Each backend is asked in a child process, those of plugins too. A device is matched to a sheet of configs/hardware by its
-exact runtime name; one that no sheet names is stated as unknown, and fractions of spec are then n/a. A backend that cannot
-be loaded says why."""
+Each backend is asked in a child process, those of plugins too, for what `run backend=NAME` would find. A device is matched to a
+sheet of configs/hardware by its exact runtime name; one that no sheet names is stated as unknown, and fractions of spec are
+then n/a. A backend that cannot be loaded says why."""
 EXAMPLES = """\
 roofbench devices                  all backends
 roofbench devices backend=cuda     one backend only
@@ -58,12 +60,28 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _asked(overrides: Sequence[str], config_dir: "Path | None") -> Iterator[Found]:
+    from suite.devices import ask_backend
+
+    config = _named(overrides, config_dir)
+    for name, backend in config.backends.items():
+        yield Found(name, ask_backend(backend.target or "", backend.options), config.hardware_folders)
+
+
+def _named(overrides: Sequence[str], config_dir: "Path | None") -> "RunConfig":
+    """The backends to ask, each with the options that naming it gives it: ``auto`` restricts what it chooses from, as JAX to a
+    TPU, and a run of that backend would not.
+    """
     from suite.config import compose
-    from suite.devices import ask_backend, candidates
+    from suite.devices import candidates
 
     config = compose(overrides, config_dir)
-    for name, backend in candidates(config.backends).items():
-        yield Found(name, ask_backend(backend.target or "", backend.options), config.hardware_folders)
+    if "auto" not in config.backends:
+        return config
+    offered = candidates(config.backends)
+    try:
+        return compose([*overrides, f"backend=[{','.join(offered)}]"], config_dir)
+    except UsageError:  # an option of auto's own was given, or it offers one of the user's that has no file
+        return replace(config, backends=offered)
 
 
 def _of_plugins(overrides: Sequence[str], config_dir: "Path | None") -> Iterator[Found]:

@@ -91,6 +91,8 @@ def _with_rows(path: Path, logs: "list[CollectiveLog]") -> "list[CollectiveLog]"
         told = "; ".join(warnings_of(log)) or "nothing was measured in it"
         if log in kept:
             continue
+        if not kept and not log.op and log.ranks is None:  # lines that merely look like rows
+            raise UsageError(f"{shown(path)} holds no run of nccl-tests or rccl-tests ({told}); give {TAKEN}")
         if not kept:
             raise UsageError(f"{shown(path)} holds no result of {log.tool} ({log.status}): {told}")
         say(f"{shown(Path(path.name))}: a run without a result ({log.status}): {told}")

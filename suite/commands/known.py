@@ -3,7 +3,7 @@
 ``plan`` and ``run`` ask alike, so that the one counts what the other does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 TIME_LIMIT = "max_time_s"  # of one sitting: it changes nothing of what is measured
 MAY_CHANGE_ON_RESUME = ("resume", "store.url", "wait_s", TIME_LIMIT)
+# What a calibration consists of, by the fields of ``suite.rows.Calibration``.
+CALIBRATES = {
+    "read_bytes_s": "read",
+    "copy_bytes_s": "copy",
+    "triad_bytes_s": "triad",
+    "empty_device_s": "empty kernel on the device",
+    "empty_call_s": "empty kernel called",
+}
 SQLITE = "sqlite:///"
 
 
@@ -46,6 +54,22 @@ class Known(NamedTuple):
         info = slot.info
         sure = {key: value for key, value in self.figures.items() if key not in self.disturbed}
         return info is not None and None not in astuple(calibration_of(sure, info.uid, info.backend))
+
+    def recalibrated(self, slots: "Sequence[DeviceSlot]") -> Iterator[str]:
+        """Why a calibration is measured although the store has figures of one: which of them do not do, for each device."""
+        from suite.rows import calibration_of
+
+        sure = {key: value for key, value in self.figures.items() if key not in self.disturbed}
+        for info in (slot.info for slot in slots if slot.info is not None and not self.has_calibrated(slot)):
+            kept, good = (calibration_of(figures, info.uid, info.backend) for figures in (self.figures, sure))
+            whys = {
+                "measured beside other work or not resolved": [each for name, each in CALIBRATES.items()
+                                              if getattr(kept, name) is not None and getattr(good, name) is None],
+                "missing": [each for name, each in CALIBRATES.items() if getattr(kept, name) is None],
+            }  # fmt: skip
+            if len(whys["missing"]) < len(CALIBRATES):
+                told = "; ".join(f"{why}: {', '.join(names)}" for why, names in whys.items() if names)
+                yield f"calibration is measured again on {info.backend} {info.name}; in this store of it {told}"
 
 
 def store_file(url: str) -> Path | None:

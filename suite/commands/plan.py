@@ -31,6 +31,7 @@ roofbench plan resume=latest store.url=h200.db              what an interrupted 
 
 CALIBRATION = "calibration"  # the job that plan adds by itself
 SKIPPED = "what the device turns out not to offer is skipped at once, and its seconds, which count here, are not spent"
+TITLE_WIDTH = 100  # characters of a case beyond which its figures stand behind it, and not in their column
 EXAMPLES_LEFT_OUT = 3  # workloads named before the rest is only counted
 
 
@@ -39,7 +40,8 @@ class Planned(NamedTuple):
     for ``hunting_s`` on each slot.
 
     ``unchecked`` says why memory was not checked, empty when it was.  ``resumed`` is the run that it goes on with; ``cases``
-    are then what is left of it.  ``unread`` says why a store that is there was not asked for what it has.
+    are then what is left of it.  ``unread`` says why a store that is there was not asked for what it has, ``recalibrated`` why
+    its calibrations do not do.
     """
 
     config: "RunConfig"
@@ -48,9 +50,15 @@ class Planned(NamedTuple):
     unchecked: str = ""
     resumed: "RunInfo | None" = None
     unread: str = ""
+    recalibrated: tuple[str, ...] = ()
     searches: "tuple[Subject, ...]" = ()
     sought: "Sequence[PlannedCase]" = ()
     hunting_s: Mapping[int, float] = MappingProxyType({})
+
+    @property
+    def searching(self) -> "list[Subject]":
+        """The searches that have something left to measure."""
+        return [subject for subject in self.searches if any(each in self.sought for each in subject.outline.stand_ins)]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +119,8 @@ def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
     known = look(config.store.url, placed.slots, resumed)
     searches = searched(placed.config, placed.slots)
     planned = cases(placed.config, placed.slots, known, resumed, searches)
-    found = Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread, searches)
+    again = tuple(known.recalibrated(placed.slots)) if resumed is None else ()
+    found = Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread, again, searches)
     if searches:
         from suite.search.expected import still_hunting_s, still_sought
 
@@ -135,24 +144,39 @@ def searched(config: "RunConfig", slots: "Sequence[DeviceSlot]") -> "tuple[Subje
 
 def _case_lines(planned: Planned) -> Iterator[str]:
     several = len(planned.slots) > 1
-    for case in planned.cases:
-        on = f"  device {case.slot}" if several else ""
-        ending = f"  {case.verdict.value}: {case.reason}" if case.verdict else f"  {case.predicted_s:.1f} s"
-        yield f"{case.case.title}{on}  {case.memory_bytes / 1e9:.3g} GB{ending}"
+    titles = [f"{case.case.title}{_on(case.slot, several)}" for case in planned.cases]
+    width = min(TITLE_WIDTH, max(map(len, titles), default=0))
+    if planned.cases or planned.searches:
+        yield _line("case", width, "memory", "time")
+    for title, case in zip(titles, planned.cases, strict=True):
+        ending = f"{case.verdict.value}: {case.reason}" if case.verdict else f"{case.predicted_s:.1f} s"
+        yield _line(title, width, _gb(case.memory_bytes), ending)
     for subject in planned.searches:
-        on = f"  device {subject.slot.slot}" if several else ""
-        yield f"search {subject.name}{on}  {_search_words(subject)}"
+        title = f"search {subject.name}{_on(subject.slot.slot, several)}  {_search_words(subject)}"
+        yield _line(title, width, _gb(subject.outline.memory_bytes), f"{_search_s(subject):.1f} s")
+
+
+def _on(slot: int, several: bool) -> str:
+    return f"  device {slot}" if several else ""
+
+
+def _gb(size_bytes: int) -> str:
+    return f"{size_bytes / 1e9:.3g} GB"
+
+
+def _line(title: str, width: int, memory: str, time: str) -> str:
+    return f"{title:<{width}}  {memory:>9}  {time:>7}"
 
 
 def _search_words(subject: "Subject") -> str:
-    """``10 s for the best of 5120 shapes, step 1024; then 3 measured cold/sustained/device and cold/burst/device  52.1 s``."""
+    """``10 s for the best of 5120 shapes, step 1024; then 3 measured cold/sustained/device and cold/burst/device``."""
     from suite.report.words import counted
 
     outline = subject.outline
     regimes = " and ".join(regime.label for regime in subject.regimes)
     finalists = len(outline.stand_ins) // len(subject.regimes)
     looking = f"{subject.settings.budget_s:g} s for the best of {counted(outline.shapes, 'shape')}, step {outline.step}"
-    return f"{looking}; then {finalists} measured {regimes}  {_search_s(subject):.1f} s"
+    return f"{looking}; then {finalists} measured {regimes}"
 
 
 def _search_s(subject: "Subject") -> float:
@@ -164,19 +188,21 @@ def _search_s(subject: "Subject") -> float:
 def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
     everything = [*planned.cases, *planned.sought]
     largest = max((case.memory_bytes for case in everything if case.verdict is None), default=0)
+    largest = max([largest, *(subject.outline.memory_bytes for subject in planned.searching)])
     resumed = planned.resumed
     yield ""
     if resumed is not None:
         yield f"run {resumed.run}: {len(everything)} of its {resumed.planned} cases are left"
     if any(case.case.workload.job != CALIBRATION for case in planned.cases):
         yield SKIPPED
-    yield f"{time_line(planned.config, planned.slots, everything, planned.hunting_s)}; at most {largest / 1e9:.3g} GB at once"
+    yield f"{time_line(planned.config, planned.slots, everything, planned.hunting_s)}; at most {_gb(largest)} at once"
     if planned.unchecked:
         yield f"memory was not checked and times are guesses: {planned.unchecked}; hardware=NAME plans for one of the table"
     else:
         yield from _not_built_lines(planned.slots)
     if planned.unread:
         yield planned.unread
+    yield from planned.recalibrated
     yield from left_out_lines(left_out)
     if resumed is None and (nothing := nothing_left(planned.config, planned.slots, planned.cases)):
         yield f"a run is refused: {nothing}"
@@ -293,13 +319,14 @@ def _json_search(subject: "Subject", device: str | None) -> dict[str, Any]:
     from dataclasses import asdict
 
     row = _json_row(subject.outline.stand_ins[0], device)
-    unknown = ("case_key", "workload_key", "flops", "compulsory_bytes", "sets", "memory_bytes")
+    unknown = ("case_key", "workload_key", "flops", "compulsory_bytes", "sets")
     params = {name: value for name, value in row["params"].items() if name not in ("m", "n", "k")}
     return {
         **row,
         **dict.fromkeys(unknown),
         "params": params,
         "regime": None,
+        "memory_bytes": subject.outline.memory_bytes,
         "predicted_s": _search_s(subject),
         "search": {**asdict(subject.settings), "regimes": [regime._asdict() for regime in subject.regimes]},
     }

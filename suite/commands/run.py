@@ -299,6 +299,8 @@ def _say_first(ahead: _Ahead) -> None:
     ]
     hunting_s = still_hunting_s(ahead.searches, ahead.cases, known.done)
     sys.stdout.write(f"{time_line(resolved.config, resolved.slots, waiting, hunting_s)}\n")
+    if ahead.resumed is None:
+        sys.stdout.writelines(f"{line}\n" for line in known.recalibrated(resolved.slots))
     sys.stdout.writelines(f"{line}\n" for line in left_out_lines(left_out(resolved.config, resolved.slots)))
     sys.stdout.writelines(f"{line}\n" for line in remarks(resolved.config))
 
@@ -314,6 +316,11 @@ def _no_verdict(resumed: "RunInfo | None") -> "Iterator[str]":
         yield f"{one}: no verdict comes of going on with it; `roofbench selftest` starts anew"
 
 
+def _to_publish(run: str, path: "Path") -> str:
+    """Into a file of the run's own: report.html may be there already, of this run by `make bench` or of another."""
+    return f"roofbench report {run} -o report-{run}.html{store_option(path)}"
+
+
 def _show(finished: "SweepFinished", store: "Store") -> int:
     from suite.commands.show import print_run
     from suite.store.queries import Reader
@@ -326,7 +333,7 @@ def _show(finished: "SweepFinished", store: "Store") -> int:
         sys.stdout.write(f"{_to_go_on(finished.run, store.path)}\n")
     elif finished.by_signal:
         sys.stdout.write("interrupted: every case of this run is stored\n")
-    sys.stdout.write(f"a page to publish: roofbench report {finished.run}{store_option(store.path)}\n")
+    sys.stdout.write(f"a page to publish: {_to_publish(finished.run, store.path)}\n")
     if finished.by_signal:
         return EXIT_INTERRUPTED
     from suite.show.results import GRAVE

@@ -21,8 +21,10 @@ KEY_LENGTH = 6  # characters of a key that name a case; what is shorter and of d
 SUMMARY = "Show a run's results as tables, or one case with its samples, telemetry and checks."
 DETAIL = """\
 Each number has its regime (cache/load/dispatch), the half width of the 95 % interval of its median, what bounds it, and its
-share of the roof. Cases that were not timed say how they ended and why. CASE shows one of them with everything that is kept:
-its floors, its samples over time with clock, power and temperature beneath, telemetry, checks, environment and log.
+share of the roof. A collective is bound by the link: its bus bandwidth, busbw, stands instead of a share. Cases that were not
+timed say how they ended and why. CASE shows one of them with everything that is kept: its floors, its samples over time with
+clock, power and temperature beneath, telemetry, checks, environment and log. Its switches without effect allow what does not
+happen on this device; they are part of its name, so that it has one name on all of them.
 In JSON, bound_in_doubt says that the bandwidth by which a bound was found was measured while other work ran, or not resolved.
 
 words:

@@ -74,7 +74,7 @@ def derive(info: "DeviceInfo") -> HardwareSpec:
             visible_bytes=reported(info.memory_bytes, NOT_FOUND),
             bandwidth_bytes_s=Figure(note=NO_BANDWIDTH),
         ),
-        caches=Caches(l2_bytes=NOT_FOUND if info.llc_bytes is None else reported(info.llc_bytes, NOT_FOUND)),
+        caches=Caches(llc_bytes=NOT_FOUND if info.llc_bytes is None else reported(info.llc_bytes, NOT_FOUND)),
         peaks={pipe: _peak(rate, info) for pipe, rate in rates.items()},
         ops_per_clock={pipe: _figure(rate.per_clock, rate.assumption) for pipe, rate in rates.items()},
         derived=True,

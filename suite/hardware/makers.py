@@ -24,6 +24,12 @@ def maker(spec: HardwareSpec) -> str:
     return CPU if spec.unit_name == "core" else spec.vendor
 
 
+def cache_names(spec: HardwareSpec) -> tuple[str, str]:
+    """What ``l2_bytes`` and ``llc_bytes`` of a sheet are: a CPU's last level is its L3, and is all that is derived of one."""
+    last = "last-level cache" if maker(spec) == CPU else "memory-side cache"
+    return (last if spec.derived else "L2"), last
+
+
 def makers(backend: str, facts: Mapping[str, Any]) -> tuple[str, ...]:
     """Whose devices a backend drives, empty for anybody's; ``facts`` may hold the ``platform`` that it computes on."""
     if backend in MAKERS_OF_BACKEND:

@@ -83,7 +83,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """``llc_bytes`` is a memory-side cache behind the L2 (AMD's Infinity Cache), ``on_chip_bytes`` are scratchpads by name."""
+    """``llc_bytes`` is a memory-side cache behind the L2 (AMD's Infinity Cache) or a CPU's last level, ``on_chip_bytes`` are
+    scratchpads by name.
+    """
 
     l2_bytes: Figure = NOT_FOUND
     llc_bytes: Figure = NOT_FOUND

@@ -9,9 +9,11 @@ from suite.hardware.catalogue import all_specs
 from suite.hardware.figure import NOT_FOUND, Figure, Figures, Source
 from suite.hardware.fits import RESERVE, WEIGHT_BITS, Fit, Fits, fits
 from suite.hardware.lacks import lacks
+from suite.hardware.makers import cache_names
 from suite.hardware.models import Model
 from suite.hardware.spec import PIPES, Check, HardwareSpec, Link, Memory
 from suite.hardware.terms import GRADES, used
+from suite.report.words import rate_unit
 
 UNKNOWN = "n/a"
 BINARY_GB = 2**30  # bytes of a GB as makers count memory
@@ -122,7 +124,7 @@ def _short(value: float | None, unit: float) -> str:
 
 def _sections(spec: HardwareSpec) -> list[tuple[str, list[Entry]]]:
     memory, caches, clocks, threads = spec.memory, spec.caches, spec.clocks, spec.threads
-    flop, plain = _in(1e12, "TFLOP/s"), _in(1, "")
+    plain, (l2, last_level) = _in(1, ""), cache_names(spec)
     return [
         ("released", [Entry("year", spec.release, plain)]),
         ("compute", [Entry(f"{spec.unit_name}s", spec.units, plain), *_named(spec.ops_per_clock, " a clock and unit", plain)]),
@@ -138,8 +140,8 @@ def _sections(spec: HardwareSpec) -> list[tuple[str, list[Entry]]]:
         (
             "caches",
             [
-                Entry("L2", caches.l2_bytes, _in(2**20, "MiB")),
-                Entry("memory-side cache", caches.llc_bytes, _in(2**20, "MiB")),
+                Entry(l2, caches.l2_bytes, _in(2**20, "MiB")),
+                Entry(last_level, caches.llc_bytes, _in(2**20, "MiB")),
                 Entry("L1 per unit", caches.l1_per_unit_bytes, _in(2**10, "KiB")),
                 Entry("shared memory per unit", caches.shared_memory_per_unit_bytes, _in(2**10, "KiB")),
                 Entry("registers per unit", caches.registers_per_unit_bytes, _in(2**10, "KiB")),
@@ -147,9 +149,9 @@ def _sections(spec: HardwareSpec) -> list[tuple[str, list[Entry]]]:
             ],
         ),
         ("threads", [Entry(f.replace("_", " "), getattr(threads, f), plain) for f in threads.__slots__]),
-        ("dense peaks", _named(spec.peaks, "", flop)),
-        ("other dense rates", _named(spec.peak_variants, "", flop)),
-        ("peaks with structured sparsity (not a ceiling here)", _named(spec.sparse_peaks, "", flop)),
+        ("dense peaks", _rates(spec.peaks)),
+        ("other dense rates", _rates(spec.peak_variants)),
+        ("peaks with structured sparsity (not a ceiling here)", _rates(spec.sparse_peaks)),
         (_link_heading("interconnect", spec.interconnect), _link_entries(spec.interconnect)),
         (_link_heading("host link", spec.host_link), _link_entries(spec.host_link)),
         ("power", [Entry("TDP", spec.tdp_w, _in(1, "W")), Entry("measured", spec.measured_power_w, _in(1, "W"))]),
@@ -172,6 +174,10 @@ def _in(unit: float, name: str) -> Callable[[float], str]:
 
 def _named(figures: Figures, suffix: str, write: Callable[[float], str]) -> list[Entry]:
     return [Entry(f"{name}{suffix}", figure, write) for name, figure in figures.items()]
+
+
+def _rates(figures: Figures) -> list[Entry]:
+    return [Entry(name, figure, _in(1e12, f"T{rate_unit(name)}")) for name, figure in figures.items()]
 
 
 def _link_heading(what: str, link: Link) -> str:
@@ -210,9 +216,10 @@ def _check_line(check: Check) -> str:
     clock = UNKNOWN if check.clock_hz is None else f"{check.clock_hz / 1e6:g} MHz"
     computed = UNKNOWN if check.computed_flop_s is None else f"{check.computed_flop_s / 1e12:.5g}"
     mismatch = "" if check.mismatch is None else f" ({check.mismatch:+.1%})"
+    unit = f"T{rate_unit(check.pipe)}"
     product = f"{check.units:g} x {check.ops_per_clock:g} x {clock} ({check.clock})"
     tail = "; ".join(filter(None, ("the clock follows from this peak" if check.circular else "", check.reason)))
-    return f"  {check.pipe:<12} {product} = {computed} of {check.published_flop_s / 1e12:g} TFLOP/s{mismatch}  {tail}".rstrip()
+    return f"  {check.pipe:<12} {product} = {computed} of {check.published_flop_s / 1e12:g} {unit}{mismatch}  {tail}".rstrip()
 
 
 def _partition_lines(spec: HardwareSpec, documents: dict[Source, int]) -> list[str]:

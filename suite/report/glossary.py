@@ -23,7 +23,7 @@ GLOSSARY = (
     Term("device, call", "the time on the device with the launch hidden, or what a caller waits, launch included"),
     Term(
         "bound",
-        "the largest of a case's floors: compute, memory, or launch for under three empty kernels",
+        "the largest of a case's floors: compute, memory, link between ranks, or launch for under three empty kernels",
         "A floor is the shortest time that one limit allows: operations over peak, bytes over bandwidth. Cache: memory would "
         "be the largest, but the data stay in the last-level cache; no sheet gives its bandwidth, so there is no fraction.",
     ),

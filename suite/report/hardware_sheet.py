@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from suite.hardware.figure import NOT_FOUND, Figure, Figures, Source
 from suite.hardware.fits import CONTEXTS, Fit, Fits
+from suite.hardware.makers import cache_names
 from suite.hardware.spec import HardwareSpec, Link
 from suite.report.words import rate_unit, si
 
@@ -58,7 +59,10 @@ def _lines(spec: HardwareSpec) -> Iterator[SheetLine]:
     yield from _line(title, "capacity", memory.capacity_bytes, "B")
     yield from _line(title, "visible", memory.visible_bytes, "B")
     yield from _line(title, "bandwidth", memory.bandwidth_bytes_s, "B/s")
-    sizes = {"L2": caches.l2_bytes, "memory-side cache": caches.llc_bytes, "L1 per unit": caches.l1_per_unit_bytes}
+    l2, last_level = cache_names(spec)
+    for name, figure in ((l2, caches.l2_bytes), (last_level, caches.llc_bytes)):
+        yield from _line("caches", name, figure, "binary")
+    sizes = {"L1 per unit": caches.l1_per_unit_bytes}
     sizes |= {"shared memory per unit": caches.shared_memory_per_unit_bytes}
     sizes |= {"registers per unit": caches.registers_per_unit_bytes, **caches.on_chip_bytes}
     yield from _several("caches", sizes, "binary")

@@ -13,6 +13,7 @@ from suite.rows import ResultRow, is_resolved
 
 UNKNOWN = "n/a"
 WORTH_TELLING = 0.005  # half a width of an interval, relative: what the standard settings ask for
+CONTENDED = "contended"  # the mark of a result that other processes used the device beside
 NOT_RESOLVED = "not resolved"  # instead of a half width above the median itself, which says nothing more
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -201,7 +202,7 @@ def marks(row: ResultRow) -> tuple[str, ...]:
         ("not converged", row.converged is False),
         (_known_in_cycles(row), bool(_known_in_cycles(row))),
         ("not steady", row.steady is False),
-        ("contended", row.contended is True),
+        (CONTENDED, row.contended is True),
         (f"throttled: {spaced_percents(row.throttle or '')}", bool(row.throttle)),
         ("emulated", row.execution == "emulated"),
         (row.evidence, row.evidence != "measured"),

@@ -9,12 +9,12 @@ from suite.launcher.process import WorkerLost
 from suite.launcher.seat import CannotStart, Seat
 from suite.measure.look import Glimpse
 from suite.outcome import Outcome
-from suite.plan import MEMORY_SHARE, data_seed
+from suite.plan import data_seed
 from suite.planned import PlannedCase
 from suite.protocol import CaseRequest, Drop, Failed, Glance, LookAt, Looked
+from suite.search.memory import room_bytes
 from suite.search.subject import Subject
 
-HELD_SHARE = 0.5  # of the usable memory: what a candidate needs for a moment while it is made ready comes on top
 LOOK_SEED = 0x100C  # looks see other data than the measurement that follows
 
 
@@ -32,7 +32,7 @@ class Looker:
         self._seat, self._subject, self._over = seat, subject, over
         self._held: dict[Shape, _Held] = {}
         info = subject.slot.info
-        self._room_bytes = HELD_SHARE * MEMORY_SHARE * (info.memory_bytes if info else 0)
+        self._room_bytes = room_bytes(info.memory_bytes if info else 0)
 
     def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | str:
         """Prepare the candidate unless it is held, and look; one that finds no memory tries again with nothing held beside."""

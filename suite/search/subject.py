@@ -14,6 +14,7 @@ from suite.multiplier import expected_pipe
 from suite.plan import BURST, COLD, WARM, ceilings, parse_regime, plan
 from suite.planned import DeviceSlot, PlannedCase
 from suite.roofline import Ceilings
+from suite.search.memory import most_bytes
 from suite.search.settings import check_search
 from suite.settings import RunConfig, SearchSettings
 
@@ -26,7 +27,9 @@ LONGEST_SHARE = 0.002  # of the budget: what one launch may take at the device's
 
 
 class Outline(NamedTuple):
-    """What a plan tells of a search: how many ``shapes`` its grid has, the grid's ``step``, and a stand-in for each finalist.
+    """What a plan tells of a search: how many ``shapes`` its grid has, the grid's ``step``, a stand-in for each finalist.
+
+    ``memory_bytes`` is the most that it may take at once.
 
     A stand-in is as long as a case that is looked at early; there are none where no shape fits in the device's memory.
     """
@@ -34,6 +37,7 @@ class Outline(NamedTuple):
     shapes: int
     step: int
     stand_ins: tuple[PlannedCase, ...]
+    memory_bytes: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Subject:
         longest_s = LONGEST_SHARE * self.settings.budget_s
         if self.config.max_kernel_s is not None:
             longest_s = min(longest_s, self.config.max_kernel_s)
-        return space(self.settings, self._machine(limits, peak_flop_s), self._element_bytes(), longest_s * peak_flop_s)
+        return space(self.settings, self._machine(limits, peak_flop_s), self.element_bytes(), longest_s * peak_flop_s)
 
     def candidates(self) -> Iterator[Shape]:
         """What to look at, in order; the shapes that the job names first.  No grid is made before the first is asked for."""
@@ -109,7 +113,13 @@ class Subject:
         space = self.space()
         first = list(islice(self._candidates(space), self.settings.finalists))
         like = [self.planned(first[-1], regime) for regime in self.regimes] if first else []
-        return Outline(len(space.shapes), space.step, tuple(each for each in like for _ in first))
+        stand_ins = tuple(each for each in like for _ in first)
+        return Outline(
+            len(space.shapes),
+            space.step,
+            stand_ins,
+            max([most_bytes(self, space), *(each.memory_bytes for each in like)]) if first else 0,
+        )
 
     def fits(self, shape: Shape) -> bool:
         """Whether the device has the memory to measure a shape in every regime."""
@@ -135,7 +145,7 @@ class Subject:
             return Machine(peak_flop_s=peak_flop_s)
         return Machine(limits.info.visible_units or 1, limits.llc_bytes, peak_flop_s, limits.bandwidth_bytes_s)
 
-    def _element_bytes(self) -> tuple[float, float]:
+    def element_bytes(self) -> tuple[float, float]:
         """Bytes of an element of an operand and of the output."""
         case = self.example.case
         m, n, k = (int(case.workload.param(name)) for name in SIZES)

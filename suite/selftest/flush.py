@@ -68,7 +68,9 @@ class LeftOut(NamedTuple):
 
 
 def finding(passes: Passes, info: DeviceInfo, known: Repeatability | None) -> Finding:
-    """Fails where a cold case is not cold; warns where nothing that was measured could show it."""
+    """Fails where a cold case is not cold; warns where no case that was measured well could show it; has nothing to say where
+    every one was measured beside other work, or too noisily.
+    """
     if not paired(passes.first, passes.doubled):
         return Finding(NAME, Status.UNAVAILABLE, passes.undoubled or "no cold case was timed with a doubled flush")
     cases, lacking = cold_cases(passes, info, known)

@@ -28,6 +28,6 @@ def judge(passes: Passes, info: DeviceInfo) -> Verdict:
         settled.steady(passes),
         settled.converged(passes),
         contention.finding(passes, info),
-        channels.finding(passes),
+        channels.finding(passes, info),
     )
     return Verdict(findings, repeat.repeatability(pairs))

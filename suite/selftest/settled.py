@@ -1,7 +1,7 @@
 """Steady and converged: cases whose load kept moving, and cases whose interval stayed wider than was asked for."""
 
 from suite.selftest.record import Finding, Status
-from suite.selftest.taken import Passes
+from suite.selftest.taken import Passes, Taken
 from suite.selftest.tally import among, company, named, untold
 from suite.selftest.words import per_cent
 
@@ -43,11 +43,17 @@ def converged(passes: Passes) -> Finding:
         "widest_case": worst.name,
     }
     if not wide:
-        widest = f"the widest interval is {per_cent(worst.half_width)} either way"
+        widest = f"the widest interval is {_width(worst)}"
         reached = f"{among(known, timed)} reached the target; {widest}{untold(timed, known)}"
         return Finding(CONVERGED, Status.OK, reached, figures)
     says = (
-        f"{among(wide, timed)} did not reach measure.target in measure.max_time_s; the widest is {worst.name} at "
-        f"{per_cent(worst.half_width)} either way{company(wide)}{untold(timed, known)}"
+        f"{among(wide, timed)} did not reach measure.target in measure.max_time_s; the widest is of {worst.name}: "
+        f"{_width(worst)}{company(wide)}{untold(timed, known)}"
     )
     return Finding(CONVERGED, Status.WARN, says, figures)
+
+
+def _width(taken: Taken) -> str:
+    """How far a median may be from the truth; past the median itself a percentage says nothing."""
+    half_width = taken.half_width
+    return f"± {per_cent(half_width)} of the median" if half_width <= 1 else "wider than twice its median, so not resolved"

@@ -32,8 +32,11 @@ def comparison_lines(comparison: Comparison, screen: Screen) -> Iterator[str]:
     yield from _header(comparison, screen)
     if comparison.differing:
         yield from _section("what differed", screen)
-        for each in comparison.differing:
+        found = words.differences(comparison)
+        for each in found.each:
             yield from _wrapped(f"{words.name(each)}: {words.values(each)}", screen)
+        for why, names in found.recorded.items():
+            yield from _wrapped(f"{why}: {', '.join(names)}", screen)
     if comparison.cases:
         yield from _section("verdicts, the worst first", screen)
         yield from table(COLUMNS, [_row(case) for case in comparison.cases], screen)

@@ -37,7 +37,7 @@ from suite.show.results import remark
 from suite.show.screen import Screen
 from suite.show.table import Column, Row, table
 from suite.show.timeline import Limits, timeline_lines
-from suite.telemetry import THROTTLE_PREFIX
+from suite.telemetry import NOT_OF_A_CPU, THROTTLE_PREFIX, named
 
 BINS = 12
 LISTED_AT_MOST = 32  # values of a list: the times of every rank are for programs
@@ -54,7 +54,7 @@ def detail_lines(detail: ResultDetail, ground: Ground, screen: Screen) -> Iterat
         yield from _section("roof and floors", screen, _floors(row, floors(row, ground), screen))
         yield from _section("samples", screen, _samples(measured.samples, screen))
         yield from _section("over time", screen, _over_time(detail, ground.ceilings.info.power_limit_w, screen))
-    yield from _section("telemetry", screen, _telemetry(measured))
+    yield from _section("telemetry", screen, _telemetry(measured, is_cpu(ground.ceilings.info)))
     yield from _section("checks", screen, _checks(measured))
     yield from _section("implementation", screen, _pairs(measured.description))
     yield from _section("phases", screen, _pairs({name: duration(taken_s) for name, taken_s in measured.phases_s.items()}))
@@ -243,12 +243,14 @@ def _over_time(detail: ResultDetail, power_limit_w: float | None, screen: Screen
         yield from timeline_lines(found, Limits(power_limit_w, detail.row.throttle, detail.row.load == "burst"), screen)
 
 
-def _telemetry(measured: Measurement) -> Iterator[str]:
-    """Every channel in one line; throttle reasons that were read are in the figure over time."""
+def _telemetry(measured: Measurement, of_cpu: bool) -> Iterator[str]:
+    """Every channel in one line, of a CPU those that a CPU has; throttle reasons that were read are in the figure over time."""
     for name, channel in measured.telemetry.items():
+        if of_cpu and name in NOT_OF_A_CPU and not channel.values:
+            continue
         if name.startswith(THROTTLE_PREFIX) and channel.values and measured.samples is not None:
             continue
-        title = printable(name.replace("_", " ")) + " mask" * (channel.unit == MASK)
+        title = printable(named(name, of_cpu)) + " mask" * (channel.unit == MASK)
         if channel.values:
             of_window = name == COUNTED and measured.samples is not None and measured.samples.clocks_khz
             over = ", each over a window, pauses between samples included" if of_window else ""

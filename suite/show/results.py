@@ -108,12 +108,19 @@ def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen, pau
 
 def runs_lines(runs: Sequence[RunInfo], screen: Screen) -> Iterator[str]:
     """One line a run, the latest first."""
-    columns = (Column("run"), Column("experiment"), Column("status"), Column("cases", right=True), Column("when"))
-    cells = [(run.run, run.experiment, run.status, f"{run.finished}/{run.planned}", _when(run)) for run in runs]
+    titles = ("run", "experiment", "backend", "status", "cases", "when")
+    columns = tuple(Column(title, right=title == "cases") for title in titles)
+    cells = [(run.run, run.experiment, _backends(run), run.status, f"{run.finished}/{run.planned}", _when(run)) for run in runs]
     if not runs:
         yield "no runs yet; start one with `roofbench run`"
         return
     yield from table(columns, [Row(each, clipped(printable(run.note))) for each, run in zip(cells, runs, strict=True)], screen)
+
+
+def _backends(run: RunInfo) -> str:
+    """Those that the run measured with, ``cuda, xla``; of what another tool measured nothing is known."""
+    named = run.config.get("backends")
+    return ", ".join(map(str, named)) if isinstance(named, Mapping) else ""
 
 
 def _sheet(device: DeviceRow) -> str:

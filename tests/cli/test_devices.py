@@ -1,5 +1,6 @@
 """From what is asked for to the devices that are here."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from suite import cli, devices, probe
 from suite.backend import DeviceInfo
+from suite.commands.devices import _named
 from suite.config import compose
 from suite.devices import ask_backend, choose, resolve
 from suite.errors import DeviceNotFound, UsageError
@@ -61,6 +63,29 @@ def test_a_backend_that_finds_nothing_says_why_without_its_classes(
     assert capsys.readouterr().out == f"xla: {said}\n"
     assert cli.main(["devices", "backend=xla", "--json"]) == 0
     assert "XlaBackend" not in capsys.readouterr().out
+
+
+def test_without_a_name_each_backend_is_asked_for_what_a_run_of_it_would_find(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JAX on a CPU without a TPU's library: ``auto`` would take JAX for a TPU only."""
+
+    def ask(target: str, options: Mapping[str, Any]) -> ProbeResult:
+        no_tpu = "JAX finds no device for platform tpu: cannot open shared object file"
+        return CORES if options.get("platform", "auto") != "tpu" else ProbeResult((), no_tpu)
+
+    monkeypatch.setattr(devices, "ask_backend", ask)
+    assert cli.main(["devices", "--json"]) == 0
+    rows = {row["backend"]: row["device"] for row in json.loads(capsys.readouterr().out)}
+    assert cli.main(["devices", "backend=xla", "--json"]) == 0
+    (named,) = json.loads(capsys.readouterr().out)
+    assert rows["xla"] == named["device"]
+    assert named["device"]["name"] == "Two cores"
+
+
+def test_an_option_of_what_auto_chooses_from_is_asked_with() -> None:
+    asked = _named(["backends.auto.options.candidates.xla.options.platform=cuda"], None)
+    assert asked.backends["xla"].options == {"platform": "cuda"}
 
 
 def test_auto_takes_the_first_backend_with_a_device_and_asks_no_further() -> None:

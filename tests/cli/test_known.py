@@ -292,3 +292,25 @@ def test_an_older_store_is_not_upgraded_before_the_device_is_had(tmp_path: Path,
     assert "is held by run another" in capsys.readouterr().err
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_why_a_calibration_is_taken_again_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the plan and by the run; not where there is none yet, and not where all of it does."""
+    again = "calibration is measured again on fake Simulated Accelerator; in this store of it measured beside other work or "
+    again += "not resolved: triad, empty kernel called\n"
+    assert cli.main(["plan", *MEASURED]) == 0
+    assert "measured again" not in capsys.readouterr().out
+    assert cli.main(["run", *MEASURED]) == 0
+    assert cli.main(["plan", *MEASURED]) == 0
+    assert "measured again" not in capsys.readouterr().out
+    whole = known.look
+
+    def disturbed(*arguments: Any) -> known.Known:
+        found = whole(*arguments)
+        names = ("triad_bytes_s", "empty_call_s")
+        return found._replace(disturbed=frozenset(key for key in found.figures if key.name in names))
+
+    monkeypatch.setattr(known, "look", disturbed)
+    for command in ("plan", "run"):
+        assert cli.main([command, *MEASURED]) == 0
+        assert again in capsys.readouterr().out

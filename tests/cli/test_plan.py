@@ -26,7 +26,10 @@ def plan(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
 def test_a_plan_for_a_machine_that_is_not_here_checks_its_memory(capsys: pytest.CaptureFixture[str]) -> None:
     lines = plan(capsys, H200, "jobs.gemm.formats=[bf16]")
     assert lines[-1].startswith("12 cases on cuda NVIDIA H200 (151 GB): about ")
-    assert all(" GB  " in line and line.endswith(" s") for line in lines[:12])
+    assert lines[0].split() == ["case", "memory", "time"]
+    assert all(" GB  " in line and line.endswith(" s") for line in lines[1:13])
+    assert len({line.index(" GB  ") for line in lines[1:13]}) == 1
+    assert lines[0].index("memory") + len("memory") == lines[1].index(" GB  ") + len(" GB")
 
 
 def test_a_plan_for_a_missing_device_says_that_memory_was_not_checked(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,17 @@ from suite.report.contest import TITLE
 from suite.report.words import relative_error
 from suite.rows import Fractions, Pause, ResultRow
 from suite.show.chart import histogram
-from suite.show.results import case_hint, case_label, case_labels, counts_line, header_lines, remark, run_lines, span
+from suite.show.results import (
+    case_hint,
+    case_label,
+    case_labels,
+    counts_line,
+    header_lines,
+    remark,
+    run_lines,
+    runs_lines,
+    span,
+)
 from suite.show.screen import Screen, screen_of
 from suite.show.table import Column, Row, table
 from tests.pace import at_reference_pace_s
@@ -338,3 +348,12 @@ def test_a_pass_of_a_selftest_that_is_shown_for_want_of_a_run_says_so() -> None:
         (said,) = about_passes(passes, asked, "", False)
         assert "ended before it came to a verdict" in said
     assert list(about_passes(passes, passes.run, "", True)) == list(about_passes(run_info(), None, "", False)) == []
+
+
+def test_the_list_of_runs_tells_backends_apart() -> None:
+    """Two runs of one experiment within minutes, and one of another tool."""
+    named = [run_info(run=f"run {name}", config={"backends": {name: {}}}) for name in ("cpu", "xla")]
+    both, imported = run_info(run="r2", config={"backends": {"cuda": {}, "xla": {}}}), run_info(run="r3", config={})
+    heading, *lines = runs_lines([*named, both, imported], Screen(None))
+    column = heading.index("backend")
+    assert [line[column:].split("  ")[0].strip() for line in lines] == ["cpu", "xla", "cuda, xla", ""]

@@ -6,10 +6,12 @@ import re
 import pytest
 
 from suite.hardware.catalogue import all_specs, load
+from suite.hardware.cpu import derive
 from suite.hardware.figure import CONFIDENCES
 from suite.hardware.match import match
 from suite.hardware.spec import HardwareSpec
 from suite.hardware.table import detail_json, detail_lines, list_json, list_lines
+from suite.report.words import rate_unit
 from tests.hardware.devices import device
 
 QUOTED = re.compile(r"([\w./'-]+) (?:prints?|lists?|uses?|says?|computes|derives|models|stores|sees|maps|rounds|reads)\b")
@@ -59,7 +61,7 @@ def test_every_figure_is_shown_with_its_confidence_and_sources(spec: HardwareSpe
         assert "[" in line
         assert figure.note in line
         if figure.value is not None:
-            assert f"{figure.value / 1e12:.7g} TFLOP/s" in line
+            assert f"{figure.value / 1e12:.7g} T{rate_unit(pipe)}" in line
     for source in {source for figure in spec.peaks.values() for source in figure.sources}:
         assert source.title in text
         assert (source.url or "") in text
@@ -141,3 +143,18 @@ def test_a_maker_s_document_at_second_hand_is_said_to_be_so() -> None:
 def test_the_sheet_of_an_h200_has_the_cache_that_an_h200_reports() -> None:
     figure = load("nvidia-h200-sxm5-141gb").caches.l2_bytes
     assert (figure.value, figure.sources[0].kind) == (60 * 2**20, "device")
+
+
+def test_integer_rates_are_operations_of_no_float() -> None:
+    lines = [line for line in detail_lines(load("nvidia-h200-sxm5-141gb")) if line.startswith("  int8 ") and "/s" in line]
+    assert len(lines) == 3  # dense, sparse, and as it follows from units and clock
+    assert all(" TOP/s" in line and "TFLOP/s" not in line for line in lines)
+
+
+def test_a_cpu_s_cache_is_its_last_level_and_an_accelerator_s_is_what_its_sheet_says() -> None:
+    lines = detail_lines(derive(device("Two cores", backend="cpu", llc_bytes=32 * 2**20)))
+    (caches,) = (lines[n + 1] for n, line in enumerate(lines) if line == "caches")
+    assert caches.split()[:4] == ["last-level", "cache", "32", "MiB"]
+    assert not any(line.startswith("  L2") for line in lines)
+    assert any(line.startswith("  L2 ") for line in detail_lines(load("amd-mi300x")))
+    assert any(line.startswith("  memory-side cache ") for line in detail_lines(load("amd-mi300x")))

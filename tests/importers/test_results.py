@@ -225,6 +225,15 @@ def test_a_file_without_a_result_is_refused_and_nothing_is_stored(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_text_that_is_no_log_is_said_to_hold_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lines of numbers that resemble rows make no log."""
+    (tmp_path / "list.txt").write_text("groceries\n  16 4 float sum\n 12 13 14 15 16 17\n")
+    assert main(["import", str(tmp_path / "list.txt"), "--store", str(tmp_path / "s.db")]) == 2
+    said = capsys.readouterr().err
+    assert "list.txt holds no run of nccl-tests or rccl-tests (1 row cut, dropped); give what nccl-tests" in said
+    assert "(empty)" not in said
+
+
 def test_curves_are_of_what_was_checked_and_apart_from_what_was_measured(store: Path) -> None:
     with Reader.open(str(store)) as reader:
         curves = series([*reader.results(), collective("all_reduce", 8, 2**20, 1e-3)])

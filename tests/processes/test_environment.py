@@ -104,6 +104,13 @@ def test_what_is_not_there_is_unavailable_with_a_reason(tmp_path: Path) -> None:
     assert all(fact.status == "unavailable" and fact.reason for fact in missing)
 
 
+def test_without_cpufreq_nothing_is_said_of_its_driver(tmp_path: Path, machine: Path) -> None:
+    cpu = system_facts(tmp_path / "nothing", {})["cpu"]
+    assert cpu["boost"].reason == cpu["governor"].reason == "no cpufreq: a virtual machine, or a fixed clock"
+    (machine / "sys/devices/system/cpu/cpufreq/boost").unlink(missing_ok=True)
+    assert system_facts(machine, {})["cpu"]["boost"].reason == "not offered by the cpufreq driver"
+
+
 def test_every_fact_of_this_machine_is_json_and_says_nothing_of_who_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", f"--xla_dump_to={Path.home()}/dump --other=/home/somebody/x")
     monkeypatch.setenv("NCCL_SOCKET_IFNAME", "eth0")

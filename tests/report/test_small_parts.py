@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from suite.backend import DeviceInfo
 from suite.errors import UsageError
 from suite.hardware.catalogue import all_specs, load
+from suite.hardware.cpu import derive
 from suite.hardware.figure import NOT_FOUND
 from suite.hardware.fits import fits
 from suite.hardware.spec import PIPES
@@ -72,6 +74,9 @@ def test_a_sheet_says_its_figures_with_units_and_why_one_is_missing():
     assert by_name["clocks", "boost"].value == "1.98 GHz"
     assert by_name["caches", "L2"].value.endswith("MiB")
     assert by_name["memory", "bandwidth"].value == "4.8 TB/s"
+    of_cpu = derive(DeviceInfo("cpu", 0, "Two cores", "c", 2**30, llc_bytes=32 * 2**20))
+    caches = [(line.name, line.value) for line in sheet_lines(of_cpu) if line.part == "caches"]
+    assert caches == [("last-level cache", "32 MiB")]
     unknown = [line for spec in all_specs() for line in sheet_lines(spec) if line.value == "n/a"]
     assert unknown
     assert all(line.remark or line.sources for line in unknown)

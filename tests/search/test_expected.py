@@ -6,6 +6,7 @@ import pytest
 
 from suite.backend import DeviceInfo
 from suite.jobs.gemm import GemmSettings
+from suite.jobs.shapes import Shape
 from suite.planned import DeviceSlot, PlannedCase
 from suite.search.expected import hunting_s, searches, sought, still_hunting_s, still_sought
 from suite.search.subject import Subject, shape_of
@@ -72,3 +73,16 @@ def test_a_search_that_has_measured_something_has_looked(count: int, looking_s: 
     left_s = still_hunting_s(searched(), (), measured(1, count))
     assert left_s[0] == 2 * LOOKING_S
     assert left_s.get(1, 0.0) == looking_s
+
+
+def test_the_memory_of_a_search_is_of_its_largest_shapes_and_not_of_what_is_looked_at_early() -> None:
+    """4096^3 in fp64 is a shape of the grid and takes 0.4 GB alone; looks hold several beside one another."""
+    (subject,) = searched(["fp64"], devices=1)
+    shape = Shape(4096, 4096, 4096)
+    alone = max(subject.planned(shape, regime).memory_bytes for regime in subject.regimes)
+    assert alone > 3 * 8 * 4096**2
+    assert subject.outline.memory_bytes > alone
+    assert subject.outline.memory_bytes > max(stand_in.memory_bytes for stand_in in subject.outline.stand_ins)
+    info = subject.slot.info
+    assert info is not None
+    assert subject.outline.memory_bytes <= info.memory_bytes

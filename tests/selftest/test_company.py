@@ -5,14 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from suite.backend import Channel
 from suite.measure import others
 from suite.measure.others import LISTED_ELSEWHERE, TELEMETRY_OFF, Unknown
 from suite.measurement import Span
-from suite.selftest import contention, settled
+from suite.selftest import channels, contention, settled
 from suite.selftest.record import Finding, Status
 from suite.selftest.taken import Passes, Taken
 from suite.selftest.tally import among, named
-from suite.telemetry import NoTelemetry
+from suite.telemetry import UNITS, NoTelemetry
 from tests.selftest.material import INFO, altered, passes, with_row, with_samples, with_telemetry
 
 
@@ -100,8 +101,16 @@ def test_cases_that_stayed_wide_are_counted_and_the_widest_is_named() -> None:
     assert finding.status is Status.WARN
     assert finding.says == (
         "5 of 59 measurements did not reach measure.target in measure.max_time_s; "
-        "the widest is 16x3840x3840 bf16 warm at 8 % either way"
+        "the widest is of 16x3840x3840 bf16 warm: ± 8 % of the median"
     )
+
+
+def test_an_interval_wider_than_its_median_has_no_percentage() -> None:
+    def lost(taken: Taken) -> Taken:
+        return with_row(taken, converged=False, interval_s=(0.0, 50 * taken.row.p50_s))
+
+    says = settled.converged(altered(passes(), lost, ["again"], "16x3840x3840 bf16 warm")).says
+    assert says.endswith("the widest is of 16x3840x3840 bf16 warm: wider than twice its median, so not resolved")
 
 
 def contended(only: str = "") -> Passes:
@@ -139,3 +148,14 @@ def test_a_case_of_several_passes_is_named_once_with_how_often() -> None:
     assert named(taken[:1]) == "8192x8192x8192 bf16 cold"
     assert named(taken) == "8192x8192x8192 bf16 cold (2 times), 8192x8192x8192 bf16 warm (2 times)"
     assert (among(taken[:2], taken), among(taken, taken, "cold")) == ("2 of 4 measurements", "all 4 cold measurements")
+
+
+def test_a_cpu_is_not_said_to_lack_what_only_an_accelerator_has() -> None:
+    lacking = {name: Channel(unit, (), (), "not offered") for name, unit in UNITS.items()}
+    read = {name: Channel(UNITS[name], (0.0, 0.1), (1.0, 1.0)) for name in ("power", "energy", "memory_used")}
+    some = altered(passes(), lambda taken: with_telemetry(taken, {**lacking, **read}))
+    of_cpu = channels.finding(some, replace(INFO, backend="cpu"))
+    assert (of_cpu.status, of_cpu.says.startswith("not read: core clock and ")) == (Status.WARN, True)
+    assert not any(word in of_cpu.says for word in ("pcie", "hotspot", "sm clock"))
+    of_gpu = channels.finding(some, INFO)
+    assert all(word in of_gpu.says for word in ("pcie tx", "hotspot temperature", "sm clock"))
