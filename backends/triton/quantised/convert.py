@@ -38,14 +38,14 @@ def _nibbles(offset: str, ones: str) -> tl.constexpr:
 
 
 def _fp4(*, full: bool) -> tl.constexpr:
-    """Four planes: sign and magnitude moved to their places, times 2^126 where ``full``, times the scale."""
+    """Four planes: sign and magnitude at their places, times 2^126 where ``full``, times the scale; see ``prepack.FP4``."""
     lines = [f"mov.b32 minus, {_MINUS_ZERO}", *([f"mov.b32 large, {_TWO_TO_126}"] if full else [])]
+    lines.append("and.b32 $0, $4, 0x81C081C0")
+    for j in (1, 2):
+        lines += [f"shl.b32 t, $4, {3 * j}", f"and.b32 ${j}, t, 0x81C081C0"]
+    lines += ["shl.b32 s, $4, 1", "shr.b32 t, $4, 5", "and.b32 t, t, 0x01400140", "lop3.b32 t, s, 0x80008000, t, 0xEA"]
+    lines += ["shr.b32 s, $4, 3", "lop3.b32 $3, s, 0x00800080, t, 0xEA"]
     for j in range(4):
-        sign, size = 12 - 4 * j, 6 - 4 * j
-        lines.append(f"shl.b32 s, $4, {sign}" if sign else "mov.b32 s, $4")
-        lines.append(f"shl.b32 t, $4, {size}" if size > 0 else f"shr.b32 t, $4, {-size}")
-        lines.append("and.b32 t, t, 0x01C001C0")
-        lines.append(f"lop3.b32 ${j}, s, 0x80008000, t, 0xEA")
         if full:
             lines.append(f"fma.rn.bf16x2 ${j}, ${j}, large, minus")
         lines.append(f"fma.rn.bf16x2 ${j}, ${j}, ${5 + j}, minus")
@@ -183,10 +183,11 @@ def mxfp4_planes(words, scales, DTYPE: tl.constexpr, ASM: tl.constexpr, FULL: tl
         return tl.inline_asm_elementwise(text, _FOUR_OF_FIVE, factors, types, True, 2)
     bits = words.to(tl.int32)
     large: tl.constexpr = 8.507059173023462e37 if FULL else 1.0  # 2^126
-    p0 = (_widened(((bits & 0x8) << 12) | ((bits & 0x7) << 6)) * large * _widened(s0)).to(DTYPE)
-    p1 = (_widened(((bits & 0x80) << 8) | ((bits & 0x70) << 2)) * large * _widened(s1)).to(DTYPE)
-    p2 = (_widened(((bits & 0x800) << 4) | ((bits & 0x700) >> 2)) * large * _widened(s2)).to(DTYPE)
-    p3 = (_widened((bits & 0x8000) | ((bits & 0x7000) >> 6)) * large * _widened(s3)).to(DTYPE)
+    fourth = ((bits << 1) & 0x8000) | ((bits >> 5) & 0x140) | ((bits >> 3) & 0x80)
+    p0 = (_widened(bits & 0x81C0) * large * _widened(s0)).to(DTYPE)
+    p1 = (_widened((bits << 3) & 0x81C0) * large * _widened(s1)).to(DTYPE)
+    p2 = (_widened((bits << 6) & 0x81C0) * large * _widened(s2)).to(DTYPE)
+    p3 = (_widened(fourth) * large * _widened(s3)).to(DTYPE)
     return p0, p1, p2, p3
 
 

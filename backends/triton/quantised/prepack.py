@@ -3,7 +3,8 @@
 Words.  A row of W is cut along K into blocks of 128 numbers of four bits, or 64 of eight.  A block is 32 words of 16 bits;
 word i has numbers i, 32 + i, 64 + i and 96 + i of its block from the low bits up, or numbers i and 32 + i of eight bits.  Each
 place in the words is then a run of 32 neighbours along K, and two words beside each other, as a register holds them, give a
-pair of neighbours for one mask.
+pair of neighbours for one mask.  Bits of mxfp4 lie as far from each other as in a bf16, sign 7 above the first of the other
+three: one shift and one mask make a number of the first three places.  No fourth has room in a word, so that it is in parts.
 
 Scales.  Blocks along K come first, rows of the matrix second, so that those of a tile lie together; rows are padded with zeros
 to a multiple of 16.  Four E8M0 scales that follow each other along K are one word of 32 bits, the first in the low byte.
@@ -25,6 +26,12 @@ BLOCK_WORDS = 32
 ROW_MULTIPLE = 16  # of scales: what a tensor descriptor steps over has whole units of 16 bytes
 CHUNK_ELEMENTS = 1 << 22  # of numbers moved at a time, a byte each before they are packed
 SCALES_PER_WORD = 4
+
+# Of each place in a word: bits of the number there, and how far they are moved.
+Places = tuple[tuple[tuple[int, int], ...], ...]
+INT4: Places = tuple(((0xF, 4 * place),) for place in range(4))
+INT8: Places = (((0xFF, 0),), ((0xFF, 8),))
+FP4: Places = (((0x8, 12), (0x7, 6)), ((0x8, 9), (0x7, 3)), ((0x8, 6), (0x7, 0)), ((0xD, 11), (0x2, 9)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +62,11 @@ class Prepacked:
 
     def fill(self) -> Exponents | None:
         """Write what W holds now into the same buffers; of mxfp4, say which scales that has."""
-        bits, seen = self.source.format.element.bits, []
+        bits, places, seen = self.source.format.element.bits, places_of(self.source), []
         for span in self._spans():
             packed = self.source.data.view(torch.uint8)[span.start : span.stop]
             elements = unpack(packed, bits)
-            self.words[span.start : span.stop] = in_words(elements, bits)
+            self.words[span.start : span.stop] = in_words(elements, places)
             if _is_mx(self.source):
                 scales = neutral(self.source.scales.view(torch.uint8)[span.start : span.stop], elements)
                 self.scales[:, span.start : span.stop] = e8m0_words(scales).t()
@@ -84,23 +91,34 @@ def prepacked(weights: Quantised) -> Prepacked:
     return made
 
 
-def in_words(codes: torch.Tensor, bits: int) -> torch.Tensor:
-    """Codes (uint8, one a byte, rows x k) to words (int16, rows x k * bits / 16)."""
+def places_of(weights: Quantised) -> Places:
+    """How the words of W hold its numbers."""
+    if _is_mx(weights):
+        return FP4
+    return INT8 if weights.format.element.bits == 8 else INT4
+
+
+def in_words(codes: torch.Tensor, places: Places) -> torch.Tensor:
+    """Codes (uint8, one a byte, rows x k) to words (int16, rows x k / places)."""
     rows, k = codes.shape
-    places = WORD_BITS // bits
-    assert k % (places * BLOCK_WORDS) == 0, f"{k} numbers of {bits} bits are no whole blocks of {places * BLOCK_WORDS}"
-    blocks = codes.view(rows, -1, places, BLOCK_WORDS)
-    words = blocks[:, :, 0].to(torch.int32)
-    for place in range(1, places):
-        words |= blocks[:, :, place].to(torch.int32) << (bits * place)
+    count = len(places)
+    assert k % (count * BLOCK_WORDS) == 0, f"{k} numbers, {count} in a word, are no whole blocks of {count * BLOCK_WORDS}"
+    blocks = codes.view(rows, -1, count, BLOCK_WORDS).to(torch.int32)
+    words = torch.zeros_like(blocks[:, :, 0])
+    for place, moves in enumerate(places):
+        for bits, left in moves:
+            words |= (blocks[:, :, place] & bits) << left
     return words.to(torch.int16).view(rows, -1)
 
 
-def from_words(words: torch.Tensor, bits: int) -> torch.Tensor:
+def from_words(words: torch.Tensor, places: Places) -> torch.Tensor:
     """The inverse of ``in_words``."""
-    wide = words.to(torch.int32).view(words.shape[0], -1, 1, BLOCK_WORDS)
-    shifts = torch.arange(0, WORD_BITS, bits, dtype=torch.int32, device=words.device).view(-1, 1)
-    return ((wide >> shifts) & ((1 << bits) - 1)).to(torch.uint8).view(words.shape[0], -1)
+    wide = words.to(torch.int32).view(words.shape[0], -1, BLOCK_WORDS)
+    codes = torch.zeros(*wide.shape[:2], len(places), BLOCK_WORDS, dtype=torch.int32, device=words.device)
+    for place, moves in enumerate(places):
+        for bits, left in moves:
+            codes[:, :, place] |= (wide >> left) & bits
+    return codes.to(torch.uint8).view(words.shape[0], -1)
 
 
 def by_blocks(per_block: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:

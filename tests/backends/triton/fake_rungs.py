@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from backends.triton.quantised.prepack import from_words
+from backends.triton.quantised.prepack import FP4, INT4, INT8, from_words
 from tests.backends.triton.fake_driver import Launch, compute
 from tests.backends.triton.few_rows.codes import codes_in, of_rows
 
@@ -39,15 +39,18 @@ def _few_rows(launch: Launch) -> None:
     m, n = given["c_ptr"].shape
     x = given["x_ptr"].view(torch.bfloat16).double()
     codes = codes_in(given["words_ptr"], n, x.shape[1]).long()
-    zeros = of_rows(given["zeros_ptr"], n).long().repeat_interleave(128, 1) if is_unsigned else 0
+    groups = x.shape[1] // 128
+    zeros = of_rows(given["zeros_ptr"].view(torch.int16), n, groups).long().repeat_interleave(128, 1) if is_unsigned else 0
     signed = codes - zeros if is_unsigned else torch.where(codes > 7, codes - 16, codes)
-    given["c_ptr"].copy_(x[:m] @ (signed * of_rows(given["scales_ptr"], n).double().repeat_interleave(128, 1)).t())
+    scales = of_rows(given["scales_ptr"].view(torch.bfloat16), n, groups).double().repeat_interleave(128, 1)
+    given["c_ptr"].copy_(x[:m] @ (signed * scales).t())
 
 
 def _weights(launch: Launch) -> torch.Tensor:
     given, kind = launch.arguments, launch.constants["FORMAT"]
     words = _tensor(given["w"])
-    codes = from_words(words, 8 if kind == "int8" else 4).long()
+    places = INT8 if kind == "int8" else FP4 if kind in ("mxfp4", "mxfp4_full") else INT4
+    codes = from_words(words, places).long()
     n = len(codes)
     if kind == "int8":
         return torch.where(codes > 127, codes - 256, codes) * given["scale_ptr"].double()[0, :n, None]

@@ -10,7 +10,19 @@ from backends.torch.quantise.packing import unpack
 from backends.torch.quantise.quantised import Quantised, quantise
 from backends.triton.quantised import prepack
 from backends.triton.quantised.exponents import BIAS, FULL, LIGHT, NAN, NEUTRAL, Exponents, extremes, neutral, together
-from backends.triton.quantised.prepack import Prepacked, by_blocks, e8m0_words, from_words, in_words, prepacked
+from backends.triton.quantised.prepack import (
+    FP4,
+    INT4,
+    INT8,
+    Places,
+    Prepacked,
+    by_blocks,
+    e8m0_words,
+    from_words,
+    in_words,
+    places_of,
+    prepacked,
+)
 from suite.errors import UsageError
 from tests.backends.quantise.helpers import few_examples
 
@@ -27,29 +39,35 @@ def codes_of(quantised: Quantised) -> torch.Tensor:
 
 
 @few_examples
-@given(st.integers(1, 5), st.integers(1, 4), st.sampled_from([4, 8]), st.randoms(use_true_random=False))
-def test_words_hold_every_code_and_give_it_back(rows: int, blocks: int, bits: int, random: object) -> None:
-    k = blocks * 32 * (16 // bits)
-    codes = torch.randint(0, 1 << bits, (rows, k), dtype=torch.uint8)
-    words = in_words(codes, bits)
-    assert words.shape == (rows, k * bits // 16)
-    assert torch.equal(from_words(words, bits), codes)
+@given(st.integers(1, 5), st.integers(1, 4), st.sampled_from([INT4, INT8, FP4]), st.randoms(use_true_random=False))
+def test_words_hold_every_code_and_give_it_back(rows: int, blocks: int, places: Places, random: object) -> None:
+    k = blocks * 32 * len(places)
+    codes = torch.randint(0, 1 << 16 // len(places), (rows, k), dtype=torch.uint8)
+    words = in_words(codes, places)
+    assert words.shape == (rows, k // len(places))
+    assert torch.equal(from_words(words, places), codes)
+
+
+@pytest.mark.parametrize("places", [INT4, INT8, FP4])
+def test_every_bit_of_a_word_is_one_of_its_numbers(places: Places) -> None:
+    bits = [1 << at << left for moves in places for mask, left in moves for at in range(8) if mask >> at & 1]
+    assert sorted(bits) == [1 << at for at in range(16)]
 
 
 def test_a_word_has_numbers_32_apart_from_the_low_bits_up() -> None:
     codes = torch.zeros(1, 256, dtype=torch.uint8)
     codes[0, 128 + 5], codes[0, 128 + 37], codes[0, 128 + 69], codes[0, 128 + 101] = 1, 2, 3, 15
-    (word,) = in_words(codes, 4)[0, 32 + 5 : 32 + 6].tolist()
+    (word,) = in_words(codes, INT4)[0, 32 + 5 : 32 + 6].tolist()
     assert word & 0xFFFF == 0xF321
-    assert in_words(codes, 4).count_nonzero() == 1
+    assert in_words(codes, INT4).count_nonzero() == 1
 
 
 @pytest.mark.parametrize(("name", "zero_point"), FORMATS)
 def test_prepacking_keeps_the_bits(name: str, zero_point: bool) -> None:
     quantised = weights(name, zero_point)
     packed = prepacked(quantised)
-    rows, bits = quantised.shape[0], quantised.format.element.bits
-    assert torch.equal(from_words(packed.words, bits), codes_of(quantised))
+    rows = quantised.shape[0]
+    assert torch.equal(from_words(packed.words, places_of(quantised)), codes_of(quantised))
     if name == "mxfp4":
         turned = packed.scales[:, :rows].t().contiguous().view(torch.uint8)
         assert torch.equal(turned, quantised.scales.view(torch.uint8))
