@@ -65,7 +65,8 @@ class Spec(NamedTuple):
     distribution: str = "normal"
 
 
-FEW = few_config.Config(2, 4, 2)
+FEW = few_config.Config(2, 4, 2, 128)
+OF_ZEROS = FEW._replace(tiles=1)
 TILES = Config(64, 16, 1, 4, 3, group=2)
 SCALED = ScaledConfig(64, 64, 4, 3, group=2)
 CONFIGS = {
@@ -106,13 +107,20 @@ SOUND = [
     *(Spec(f"{rung.name}, pointers, split", rung, CONFIGS["split 3"], device=POINTED) for rung in (W4, MX4)),
     *(Spec(f"{rung.name}, one row", rung, CONFIGS["split 2"], (1, 72, 512)) for rung in WEIGHT_ONLY),
     Spec("w4a16, one column", W4, TILES, (5, 1, 256)),
-    *(Spec(f"few rows, {rung.name}, one row", rung, FEW, (1, 80, 1024)) for rung in (W4, W4_ZERO)),
-    Spec("few rows, w4a16, one row, split", W4, FEW._replace(warps=2, split=2, ahead=3), (1, 80, 1024)),
+    *(
+        Spec(f"few rows, {rung.name}, one row", rung, config, (1, 80, 1024))
+        for rung, config in ((W4, FEW), (W4_ZERO, OF_ZEROS))
+    ),
+    Spec("few rows, w4a16, one row, split", W4, FEW._replace(warps=1, split=2, ahead=4), (1, 80, 1024)),
     Spec("few rows, w4a16, ragged groups", W4, FEW, (3, 48, 640)),
     Spec("few rows, w4a16, a single group", W4, FEW, (8, 33, 128)),
-    Spec("few rows, w4a16, three ahead", W4, FEW._replace(tiles=1, warps=2, ahead=3), (7, 80, 1152)),
+    Spec("few rows, w4a16, X on its way, over rounds", W4, FEW._replace(warps=1), (1, 32, 3200)),
+    Spec("few rows, w4a16, X when it is needed", W4, FEW._replace(warps=1, x_ahead=1), (2, 32, 2688)),
+    Spec("few rows, w4a16, X of each group", W4, FEW._replace(warps=2, x_ahead=1), (6, 32, 2432)),
+    Spec("few rows, w4a16, sixteen rows", W4, FEW._replace(tiles=4), (16, 64, 2304)),
+    Spec("few rows, w4a16, four ahead of two warps", W4, FEW._replace(tiles=1, warps=2, ahead=4), (7, 80, 1152)),
     Spec("few rows, w4a16, four ahead", W4, FEW._replace(tiles=1, warps=2, ahead=4), (1, 80, 1408)),
-    Spec("few rows, w4a16 zero_point=True, split", W4_ZERO, FEW._replace(warps=2, split=2), (5, 80, 640)),
+    Spec("few rows, w4a16 zero_point=True, split", W4_ZERO, OF_ZEROS._replace(warps=1, split=2), (5, 80, 640)),
     Spec("few rows, w4a16, outliers", W4, FEW, (8, 32, 512), distribution="outliers"),
     Spec("w8a16, a single block of K", W8, TILES, (5, 40, 64)),
     Spec("mxfp4a16, zeros", MX4, TILES, distribution="zeros"),
@@ -130,11 +138,11 @@ SOUND = [
 ]
 BROKEN = [
     Spec("few rows, w4a16 unwritten rows", W4, FEW, (5, 80, 640), change=one_program_less),
-    Spec("few rows, w4a16 missing part", W4, FEW._replace(warps=2, split=2), (5, 80, 640), change=one_program_less),
+    Spec("few rows, w4a16 missing part", W4, FEW._replace(warps=1, split=2), (5, 80, 640), change=one_program_less),
     Spec("few rows, w4a16 truncated K", W4, FEW, (5, 80, 640), change=argument(9, lambda k: k - 128)),
-    Spec("few rows, w4a16 as unsigned", W4_ZERO, FEW, (5, 80, 640), change=another_format("int4")),
+    Spec("few rows, w4a16 as unsigned", W4_ZERO, OF_ZEROS, (5, 80, 640), change=another_format("int4")),
     Spec("few rows, w4a16 wrong scales", W4, FEW, (5, 80, 640), change=argument(2, neighbour_scales)),
-    Spec("few rows, w4a16 wrong zero points", W4_ZERO, FEW, (5, 80, 640), change=argument(3, neighbour_scales)),
+    Spec("few rows, w4a16 wrong zero points", W4_ZERO, OF_ZEROS, (5, 80, 640), change=argument(3, neighbour_scales)),
     Spec("few rows, w4a16 one group late", W4, FEW, (5, 80, 640), change=argument(0, lambda words: words.roll(256))),
     Spec("w4a16 unwritten tile", W4, TILES, change=one_program_less),
     Spec("w4a16 missing part", W4, CONFIGS["split 2"], change=one_program_less),
@@ -187,6 +195,7 @@ few_rows_asked = few_config.reason
 
 def use(config: Any) -> None:
     converted.WIDE = torch.float32
+    few_config.MOST_ROWS = 16  # what it can take, beside what it is the faster for
     few_config.reason = few_rows_asked if isinstance(config, few_config.Config) else lambda *_: "another is asked for"
     few_config.candidates = lambda problem, device: [config]
     weight_config.candidates = lambda problem, device: [config]

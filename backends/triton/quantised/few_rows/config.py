@@ -4,26 +4,35 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from backends.triton.gemm.device import Device
-from backends.triton.quantised.few_rows.order import GROUP_K, TILE_ROWS
+from backends.triton.quantised.few_rows.order import GROUP_K, STRIP, TILE_ROWS
 from backends.triton.quantised.problem import Problem
 
 COLUMNS = 8  # rows of X that the narrow side of ``mma.m16n8k16`` has
 MOST_ROWS = 8  # of X: with more, the other kernel was as fast on an H200
-RESIDENT_WARPS = 16  # of a unit: 65536 registers, 128 for each of a warp's threads
-START_STEPS = 4  # of 16 rows and a group: until a program's first words are there, and from its last until its sums are stored
-SPLITS = (1, 2, 4)
+REGISTERS = 65536  # of a unit
+ALLOCATED = 256  # registers that a warp's are rounded up to
+START_STEPS = (
+    2.0  # of 16 rows and a group: until a program's first words are there, and from its last until its sums are stored
+)
+WARP_STEPS = 0.5  # that each warp adds to those
+SPLIT_ENDS = 3  # that a sum over parts costs more
+X_STEPS = 0.05  # that a group of K takes for each row of X
+SPLITS = (1, 2)
 MOST_CANDIDATES = 8
 
 
 class Config(NamedTuple):
     """A program takes ``tiles`` tiles of 16 rows of W; ``warps`` and then ``split`` programs share its groups along K.
 
-    A warp has ``ahead`` groups in registers or on their way.
+    A warp has ``ahead`` groups in registers or on their way, and ``x_ahead`` times what a product's columns hold of X; a thread
+    may have ``registers``.
     """
 
     tiles: int
     warps: int
     ahead: int
+    registers: int
+    x_ahead: int = 2
     split: int = 1
 
     @property
@@ -31,14 +40,26 @@ class Config(NamedTuple):
         return TILE_ROWS * self.tiles
 
     @property
+    def resident(self) -> int:
+        """Programs that a unit holds at once."""
+        of_warp = -(-32 * self.registers // ALLOCATED) * ALLOCATED
+        return REGISTERS // (of_warp * self.warps)
+
+    @property
     def label(self) -> str:
-        """For people: ``32 rows, 8 warps along k, 2 groups each, split 1``."""
-        return f"{self.rows} rows, {self.warps} warps along k, {self.ahead} groups each, split {self.split}"
+        """For people: ``16 rows, 4 warps along k, 4 groups each, 112 registers, split 1``."""
+        warps = f"{self.warps} warps along k, {self.ahead} groups each, {self.registers} registers"
+        return f"{self.rows} rows, {warps}, split {self.split}"
 
 
-# What has room in the registers of ``RESIDENT_WARPS``.  With two groups ahead, and those of X beside them, 32 rows by 8 warps
-# were the fastest on an H200 for W of 8192x8192, and by 4 warps for 28672x8192.
-CONFIGS = (Config(2, 8, 3), Config(1, 4, 4), Config(2, 4, 3), Config(1, 8, 4), Config(2, 8, 2), Config(2, 4, 2))
+# What was the fastest for W of 8192x8192, 8192x28672 and 28672x8192 on an H200, by what has no room in more registers.
+CONFIGS = (
+    Config(1, 4, 4, 112),
+    Config(1, 4, 4, 96, x_ahead=1),
+    Config(2, 8, 2, 128),
+    Config(1, 4, 4, 128),
+    Config(2, 4, 2, 128),
+)
 
 
 def reason(problem: Problem, device: Device) -> str | None:
@@ -62,6 +83,11 @@ def columns(problem: Problem) -> int:
     return -(-problem.m // COLUMNS) * COLUMNS
 
 
+def sets(problem: Problem) -> int:
+    """Groups of K whose parts of X stand beside each other in the columns."""
+    return columns(problem) // next(rows for rows in (1, 2, 4, 8, 16) if rows >= problem.m)
+
+
 def programs(config: Config, problem: Problem) -> int:
     """How many there are."""
     return -(-problem.n // config.rows) * config.split
@@ -69,23 +95,27 @@ def programs(config: Config, problem: Problem) -> int:
 
 def unfit(config: Config, problem: Problem) -> str | None:
     """Why a configuration cannot compute the product; ``None`` where it can."""
-    turns = _turns(config, problem)
-    if config.split > turns:
-        return f"{config.label} has more parts than the {turns} turns of its warps over k={problem.k}"
+    if problem.zero_point and config.tiles > 1:
+        return f"{config.label} has no room for the zero points of its rows"
+    most = rounds(config, problem)
+    if config.split > most:
+        return f"{config.label} has more parts than the {most} rounds of its warps over k={problem.k}"
     return None
 
 
 def steps(config: Config, problem: Problem, device: Device) -> float:
     """Of 16 rows and a group that the busiest warp goes through one after the other, with what starts and ends cost."""
-    at_once = device.units * (RESIDENT_WARPS // config.warps)
+    at_once = device.units * config.resident
     waves = programs(config, problem) / at_once
-    own = -(-_turns(config, problem) // config.split) * config.tiles
-    ends = -(-programs(config, problem) // at_once) + (config.split > 1)
-    return own * max(1.0, waves) + START_STEPS * ends
+    of_group = config.tiles + X_STEPS * problem.m
+    own = -(-rounds(config, problem) // config.split) * STRIP * of_group
+    ends = -(-programs(config, problem) // at_once) + SPLIT_ENDS * (config.split > 1)
+    return own * max(1.0, waves) + (START_STEPS + WARP_STEPS * config.warps) * ends
 
 
-def _turns(config: Config, problem: Problem) -> int:
-    return -(-(problem.k // GROUP_K) // config.warps)
+def rounds(config: Config, problem: Problem) -> int:
+    """How often all warps take a strip of K each."""
+    return -(-problem.k // (GROUP_K * STRIP * config.warps))
 
 
 def _offered(problem: Problem) -> Iterator[Config]:

@@ -2,10 +2,14 @@
 
 Each warp takes 16 ``TILES`` rows of W and every ``WARPS``-th group of 128 numbers along K, as a batch of products of W X^T by
 ``mma.m16n8k16``: nothing passes through shared memory until the sums of the warps are added up at the end.  Loads of the next
-group are under way while one is multiplied: the loop's own variables are the buffers.
+groups are under way while one is multiplied: the loop's own variables are the buffers.
+
+The instruction has eight columns.  Where X has fewer rows, they are rows of X by groups of K (``SETS``): each group's product
+is right in the columns that hold its part of X, and those alone are added up.  Eight groups of one row of X then take the
+registers, the loads and the sum over K of one.
 
 Codes enter the product as 128 + code (or 136 + number), bf16 that are exact; what is too much, that times the sum of X over the
-group, is taken off the group's sums, and the scale is applied to those: a weight costs an instruction, not three.
+group, is where the group's sums begin, and the scale is applied to those: a weight costs an instruction, not three.
 
 Names of axes of a group, ``order`` has them in memory: of its 128 numbers ``u`` (2), ``f`` (2), ``q`` (4), ``s`` (2), ``p`` (2)
 and ``e`` (2) from the slowest to the fastest; of a tile's 16 rows ``h`` (2) and ``g`` (8).
@@ -15,9 +19,15 @@ import triton
 import triton.language as tl
 
 from backends.triton.quantised.convert import int4_codes, uint4_codes
+from backends.triton.quantised.few_rows import order
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
-# ruff: noqa: ANN001, ANN201, N803, N806, SIM102, SIM108  # a constant condition stands alone: what it excludes is not compiled
+# ruff: noqa: ANN001, ANN201, N803, N806, SIM102  # a constant condition stands alone: what it excludes is not compiled
+
+# See ``order``.
+STRIP = tl.constexpr(order.STRIP)
+BLOCK_STRIPS = tl.constexpr(order.BLOCK_STRIPS)
+BLOCK_GROUPS = tl.constexpr(order.BLOCK_STRIPS * order.STRIP)
 
 
 @triton.jit
@@ -31,70 +41,70 @@ def halves(words, DTYPE: tl.constexpr):
 
 
 @triton.jit
-def words_of(words_ptr, tile, group, last, groups, WARPS: tl.constexpr, TILES: tl.constexpr):
-    """Words (2 TILES x 128 WARPS: tile and ``u``, then warp, ``g``, ``q``, ``f``, ``s``) of each warp's group."""
+def next_group(group, turn: tl.constexpr, count: tl.constexpr, FAR: tl.constexpr):
+    """A warp's group ``count`` turns after ``group``, which is turn ``turn`` of its strip; strips are ``FAR`` apart."""
+    strips = (turn + count) // STRIP
+    return group + strips * FAR + count - strips * STRIP
+
+
+@triton.jit
+def words_of(words_ptr, tile, group, last, tiles, WARPS: tl.constexpr, TILES: tl.constexpr):
+    """Words (2 TILES x 128 WARPS: tile and ``u``, then warp, ``g``, ``q``, ``f``, ``s``) of each warp's group.
+
+    ``group`` is that of the first warp; zeros from ``last`` on.
+    """
     part = tl.arange(0, 2 * TILES)
     place = tl.arange(0, 128 * WARPS)
-    first = (tile * TILES + part // 2).to(tl.int64) * groups
-    mine = group + place // 128
-    offsets = (first[:, None] + mine[None, :]) * 256 + (part % 2 * 128)[:, None] + (place % 128)[None, :]
+    mine = group + place // 128 * STRIP
+    of_block = mine // STRIP % BLOCK_STRIPS + mine % STRIP * BLOCK_STRIPS
+    first = ((mine // BLOCK_GROUPS * tiles)[None, :] + (tile * TILES + part // 2)[:, None]).to(tl.int64) * BLOCK_GROUPS
+    offsets = (first + of_block[None, :]) * 256 + (part % 2 * 128)[:, None] + (place % 128)[None, :]
     return tl.load(words_ptr + offsets, mask=(mine < last)[None, :], other=0)
 
 
 @triton.jit
-def numbers_of(x_ptr, group, last, m, k, WARPS: tl.constexpr, COLUMNS: tl.constexpr):
-    """X in words (COLUMNS / 8 x 4 lines: ``u``, ``f``; then warp, row of X, ``q``, ``s``, ``p``) of each warp's group."""
-    part = tl.arange(0, COLUMNS // 2)
-    place = tl.arange(0, 128 * WARPS)
-    mine = group + place // 128
-    row = (part // 4 * 8)[:, None] + (place % 128 // 16)[None, :]
-    offsets = row.to(tl.int64) * (k // 2) + (part % 4 * 16)[:, None] + (mine * 64 + place % 16)[None, :]
-    offsets = tl.multiple_of(tl.max_contiguous(offsets, [1, 4]), [1, 4])
-    return tl.load(x_ptr + offsets, mask=tl.max_constancy((row < m) & (mine < last)[None, :], [1, 4]), other=0)
+def strips_of(scales_ptr, tile, strip, last, tiles, WARPS: tl.constexpr, TILES: tl.constexpr):
+    """Words of two rows for each warp's strip (TILES x 128 WARPS: warp, ``g``, ``q``, group), the same for every ``q``.
 
-
-@triton.jit
-def per_row(scales_ptr, tile, group, last, groups, WARPS: tl.constexpr, TILES: tl.constexpr):
-    """What each row has of each warp's group (TILES x 64 WARPS: warp, ``g``, ``q``, ``h``), the same for every ``q``."""
+    ``strip`` is that of the first warp; zeros from ``last`` on.
+    """
     part = tl.arange(0, TILES)
-    place = tl.arange(0, 64 * WARPS)
-    mine = group + place // 64
-    offsets = ((tile * TILES + part).to(tl.int64) * groups)[:, None] * 16
-    offsets = offsets + (mine * 16 + place % 64 // 8 * 2 + place % 2)[None, :]
-    offsets = tl.multiple_of(tl.max_contiguous(offsets, [1, 2]), [1, 2])
+    place = tl.arange(0, 128 * WARPS)
+    mine = strip + place // 128
+    first = ((mine // BLOCK_STRIPS * tiles)[None, :] + (tile * TILES + part)[:, None]).to(tl.int64) * BLOCK_STRIPS
+    offsets = (first + (mine % BLOCK_STRIPS)[None, :]) * 32 + (place % 128 // 16 * 4 + place % 4)[None, :]
+    offsets = tl.multiple_of(tl.max_contiguous(offsets, [1, 4]), [1, 4])
     return tl.load(scales_ptr + offsets, mask=(mine < last)[None, :], other=0)
 
 
 @triton.jit
-def beside_of(
-    beside,
-    tile,
-    group,
-    last,
-    groups,
-    m,
-    k,
-    WARPS: tl.constexpr,
-    TILES: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    FORMAT: tl.constexpr,
-):
-    """What the words of each warp's group are multiplied by, from caches: X, scales and zero points."""
-    x_ptr, scales_ptr, zeros_ptr = beside
-    numbers = numbers_of(x_ptr, group, last, m, k, WARPS, COLUMNS)
-    scales = per_row(scales_ptr, tile, group, last, groups, WARPS, TILES)
-    zeros = scales
-    if FORMAT == "uint4":
-        zeros = per_row(zeros_ptr, tile, group, last, groups, WARPS, TILES)
-    return numbers, scales, zeros
+def of_group(words, TURN: tl.constexpr, WARPS: tl.constexpr, TILES: tl.constexpr, COLUMNS: tl.constexpr, DTYPE: tl.constexpr):
+    """Numbers of one group of ``strips_of``, as the sums lie (WARPS x 16 TILES x COLUMNS): of a row for every column."""
+    even, odd = tl.split(words.reshape(TILES, WARPS, 8, 4, 2, 2))
+    first, second = tl.split(odd if TURN % 2 == 1 else even)
+    wide = halves(second if TURN >= 2 else first, DTYPE).permute(1, 0, 4, 2, 3)  # warp, tile, h, g, q
+    wide = wide.reshape(WARPS, TILES * 16, 1, 4, 1).broadcast_to(WARPS, TILES * 16, COLUMNS // 8, 4, 2)
+    return wide.reshape(WARPS, TILES * 16, COLUMNS)
 
 
 @triton.jit
-def for_sums(values, WARPS: tl.constexpr, TILES: tl.constexpr, COLUMNS: tl.constexpr):
-    """``per_row`` as the sums lie (WARPS x 16 TILES x COLUMNS): of a row for every column."""
-    wide = values.reshape(TILES, WARPS, 8, 4, 2).permute(1, 0, 4, 2, 3)  # warp, tile, h, g, q
-    wide = wide.reshape(WARPS, TILES * 16, 1, 4, 1).broadcast_to(WARPS, TILES * 16, COLUMNS // 8, 4, 2)
-    return wide.reshape(WARPS, TILES * 16, COLUMNS)
+def numbers_of(x_ptr, group, last, m, k, WARPS: tl.constexpr, COLUMNS: tl.constexpr, SETS: tl.constexpr):
+    """X in words (COLUMNS / 8 x 4 lines: ``u``, ``f``; then warp, column, ``q``, ``s``, ``p``) of each warp's groups.
+
+    Columns are sets of rows: ``SETS`` groups that the warp takes one after the other.
+    """
+    ROWS: tl.constexpr = COLUMNS // SETS
+    part = tl.arange(0, COLUMNS // 2)
+    place = tl.arange(0, 128 * WARPS)
+    column = (part // 4 * 8)[:, None] + (place % 128 // 16)[None, :]
+    row = column % ROWS
+    turn = column // ROWS
+    mine = (group + place // 128 * STRIP)[None, :] + turn % STRIP + turn // STRIP * STRIP * WARPS
+    offsets = row.to(tl.int64) * (k // 2) + (part % 4 * 16)[:, None] + (mine * 64 + (place % 16)[None, :])
+    offsets = tl.multiple_of(tl.max_contiguous(offsets, [1, 4]), [1, 4])
+    # Hints stand on each comparison: one that is always true is folded, and the hint of both with it.
+    wanted = tl.max_constancy(row < m, [1, 4]) & tl.max_constancy(mine < last, [1, 4])
+    return tl.load(x_ptr + offsets, mask=wanted, other=0)
 
 
 @triton.jit
@@ -120,13 +130,26 @@ def as_right(numbers, WARPS: tl.constexpr, COLUMNS: tl.constexpr, DTYPE: tl.cons
 
 
 @triton.jit
+def begin_of(numbers, WARPS: tl.constexpr, COLUMNS: tl.constexpr, FORMAT: tl.constexpr, DTYPE: tl.constexpr):
+    """Where the sums of each column begin (WARPS x 16 x COLUMNS), the same in every row: what will be too much, taken off.
+
+    Of uint4 it is that for each unit of the zero point and what stands with it.
+    """
+    units = tl.full((WARPS, 16, 128), -1.0 if FORMAT == "uint4" else -136.0, DTYPE)
+    return tl.dot(units, as_right(numbers, WARPS, COLUMNS, DTYPE), input_precision="ieee")
+
+
+@triton.jit
 def plus_group(
     acc,
     words,
-    numbers,
     scales,
     zeros,
-    ones,
+    numbers,
+    begin,
+    chosen,
+    TURN: tl.constexpr,
+    SETS: tl.constexpr,
     WARPS: tl.constexpr,
     TILES: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -134,17 +157,20 @@ def plus_group(
     DTYPE: tl.constexpr,
     ASM: tl.constexpr,
 ):
-    """``acc`` (WARPS x 16 TILES x COLUMNS) and the products of each warp's group."""
-    xs = as_right(numbers, WARPS, COLUMNS, DTYPE)
-    sums = tl.dot(as_left(words, WARPS, TILES, FORMAT, DTYPE, ASM), xs, input_precision="ieee")
-    total = tl.dot(ones, xs, input_precision="ieee")  # of X, in every row
-    total = total.reshape(WARPS, 1, 16, COLUMNS).broadcast_to(WARPS, TILES, 16, COLUMNS)
-    total = total.reshape(WARPS, TILES * 16, COLUMNS)
+    """``acc`` (WARPS x 16 TILES x COLUMNS) and the products of group ``TURN`` of each warp's strip.
+
+    Its part of X is held by the columns of set ``chosen``.
+    """
+    begin = begin.reshape(WARPS, 1, 16, COLUMNS).broadcast_to(WARPS, TILES, 16, COLUMNS)
+    begin = begin.reshape(WARPS, TILES * 16, COLUMNS)
     if FORMAT == "uint4":
-        sums -= total * (for_sums(zeros, WARPS, TILES, COLUMNS).to(tl.float32) + 128.0)
-    else:
-        sums -= total * 136.0
-    return acc + sums * for_sums(scales, WARPS, TILES, COLUMNS).to(tl.float32)
+        begin = begin * (of_group(zeros, TURN, WARPS, TILES, COLUMNS, tl.int16).to(tl.float32) + 128.0)
+    right = as_right(numbers, WARPS, COLUMNS, DTYPE)
+    sums = tl.dot(as_left(words, WARPS, TILES, FORMAT, DTYPE, ASM), right, acc=begin, input_precision="ieee")
+    more = acc + sums * of_group(scales, TURN, WARPS, TILES, COLUMNS, tl.bfloat16).to(tl.float32)
+    if SETS == 1:
+        return more
+    return tl.where((tl.arange(0, COLUMNS) // (COLUMNS // SETS) == chosen)[None, None, :], more, acc)
 
 
 @triton.jit
@@ -159,71 +185,106 @@ def few_rows(
     m,
     n,
     k,
+    tiles,
     TILES: tl.constexpr,
     COLUMNS: tl.constexpr,
+    SETS: tl.constexpr,
     WARPS: tl.constexpr,
     SPLIT: tl.constexpr,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
     ASM: tl.constexpr,
     AHEAD: tl.constexpr,
-    SINGLE: tl.constexpr,
+    X_AHEAD: tl.constexpr,
 ):
-    """A part of K, of ``SPLIT``, of ``TILES`` tiles of 16 rows of W and all rows of X, up to ``COLUMNS``, a program.
+    """A part of K, of ``SPLIT``, of ``TILES`` tiles of 16 rows of W and all rows of X, up to ``COLUMNS / SETS``, a program.
 
-    ``AHEAD`` groups of weights are held or on their way, two to four.  ``SINGLE`` says that X has one row.  The last of the
-    parts to arrive adds them up, always in the same order: ``parts`` has fp32 sums (programs / SPLIT x SPLIT x COLUMNS x 16
-    TILES), ``arrived`` a count for each that is 0 before and after.
+    ``AHEAD`` groups of weights, 2 or 4, are held or on their way, and ``X_AHEAD`` times what the columns hold of X, 1 or 2.
+
+    The last of the parts to arrive adds them up, always in the same order: ``parts`` has fp32 sums (programs / SPLIT x SPLIT x
+    COLUMNS / SETS x 16 TILES), ``arrived`` a count for each that is 0 before and after.
     """
     ROWS: tl.constexpr = 16 * TILES
-    STEP: tl.constexpr = AHEAD * WARPS
+    KEPT: tl.constexpr = COLUMNS // SETS
+    FAR: tl.constexpr = STRIP * WARPS
     part = tl.program_id(0) % SPLIT
     tile = tl.program_id(0) // SPLIT
     groups = k // 128
-    turns = tl.cdiv(groups, WARPS)
-    first = turns * part // SPLIT * WARPS
-    last = turns * (part + 1) // SPLIT * WARPS
-    stop = tl.minimum(last, groups)
-    w0 = words_of(words_ptr, tile, first, stop, groups, WARPS, TILES)
-    w1 = words_of(words_ptr, tile, first + WARPS, stop, groups, WARPS, TILES)
-    w2 = w1
+    strips = tl.cdiv(groups, STRIP)
+    rounds = tl.cdiv(strips, WARPS)
+    first = rounds * part // SPLIT * WARPS
+    last = rounds * (part + 1) // SPLIT * WARPS
+    stop = tl.minimum(last * STRIP, groups)
+    start = first * STRIP
+    # X first, which everything waits for and which is little; nothing waits before all of these are on their way.
+    xs = numbers_of(x_ptr, start, stop, m, k, WARPS, COLUMNS, SETS)
+    scales = strips_of(scales_ptr, tile, first, strips, tiles, WARPS, TILES)
+    zeros = scales
+    if FORMAT == "uint4":
+        zeros = strips_of(zeros_ptr, tile, first, strips, tiles, WARPS, TILES)
+    w0 = words_of(words_ptr, tile, start, stop, tiles, WARPS, TILES)
+    w1 = words_of(words_ptr, tile, start + 1, stop, tiles, WARPS, TILES)
+    w2 = w0
     w3 = w1
-    if AHEAD > 2:
-        w2 = words_of(words_ptr, tile, first + 2 * WARPS, stop, groups, WARPS, TILES)
-    if AHEAD > 3:
-        w3 = words_of(words_ptr, tile, first + 3 * WARPS, stop, groups, WARPS, TILES)
-    beside = (x_ptr, scales_ptr, zeros_ptr)
-    xs, scales, zeros = beside_of(beside, tile, first, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT)
-    ones = tl.full((WARPS, 16, 128), 1.0, DTYPE)
+    if AHEAD == 4:
+        w2 = words_of(words_ptr, tile, start + 2, stop, tiles, WARPS, TILES)
+        w3 = words_of(words_ptr, tile, start + 3, stop, tiles, WARPS, TILES)
+    next_xs = xs
+    if X_AHEAD == 2:
+        next_xs = numbers_of(x_ptr, next_group(start, 0, SETS, FAR), stop, m, k, WARPS, COLUMNS, SETS)
+    begin = tl.zeros((WARPS, 16, COLUMNS), dtype=tl.float32)
     acc = tl.zeros((WARPS, ROWS, COLUMNS), dtype=tl.float32)
-    for group in range(first, last, STEP):
-        # The branches keep loads where they stand: the compiler puts none off past one.
-        acc = plus_group(acc, w0, xs, scales, zeros, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
-        xs, scales, zeros = beside_of(beside, tile, group + WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT)
-        w0 = words_of(words_ptr, tile, group + STEP, stop, groups, WARPS, TILES)
-        if group + WARPS < last:
-            acc = plus_group(acc, w1, xs, scales, zeros, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
-            xs, scales, zeros = beside_of(beside, tile, group + 2 * WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT)
-            w1 = words_of(words_ptr, tile, group + WARPS + STEP, stop, groups, WARPS, TILES)
-        if AHEAD > 2:
-            if group + 2 * WARPS < last:
-                acc = plus_group(acc, w2, xs, scales, zeros, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
-                xs, scales, zeros = beside_of(
-                    beside, tile, group + 3 * WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT
-                )
-                w2 = words_of(words_ptr, tile, group + 2 * WARPS + STEP, stop, groups, WARPS, TILES)
-        if AHEAD > 3:
-            if group + 3 * WARPS < last:
-                acc = plus_group(acc, w3, xs, scales, zeros, ones, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM)
-                xs, scales, zeros = beside_of(
-                    beside, tile, group + 4 * WARPS, stop, groups, m, k, WARPS, TILES, COLUMNS, FORMAT
-                )
-                w3 = words_of(words_ptr, tile, group + 3 * WARPS + STEP, stop, groups, WARPS, TILES)
-    KEPT: tl.constexpr = 1 if SINGLE else COLUMNS
-    if SINGLE:  # the other columns are zeros
+    chosen = SETS
+    for strip in range(first, last, WARPS):
+        next_scales = strips_of(scales_ptr, tile, strip + WARPS, strips, tiles, WARPS, TILES)
+        next_zeros = next_scales
+        if FORMAT == "uint4":
+            next_zeros = strips_of(zeros_ptr, tile, strip + WARPS, strips, tiles, WARPS, TILES)
+        for turn in tl.static_range(STRIP):
+            group = strip * STRIP + turn
+            following = next_group(group, turn, AHEAD, FAR)
+            # Branches that are always taken keep loads where they stand: the compiler puts none off past one.
+            if group < last * STRIP:
+                if turn % SETS == 0:
+                    if chosen == SETS:
+                        chosen = 0
+                        begin = begin_of(xs, WARPS, COLUMNS, FORMAT, DTYPE)
+                if turn % AHEAD == 0:
+                    acc = plus_group(
+                        acc, w0, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM
+                    )
+                    w0 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
+                elif turn % AHEAD == 1:
+                    acc = plus_group(
+                        acc, w1, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM
+                    )
+                    w1 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
+                elif turn % AHEAD == 2:
+                    acc = plus_group(
+                        acc, w2, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM
+                    )
+                    w2 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
+                else:
+                    acc = plus_group(
+                        acc, w3, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM
+                    )
+                    w3 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
+                chosen += 1
+                if turn + 1 == STRIP or (turn + 1) % SETS == 0:
+                    after = next_group(group, turn, 1, FAR)
+                    if chosen == SETS and after < last * STRIP:
+                        if X_AHEAD == 2:
+                            xs = next_xs
+                            later = next_group(group, turn, 1 + SETS, FAR)
+                            next_xs = numbers_of(x_ptr, later, stop, m, k, WARPS, COLUMNS, SETS)
+                        else:
+                            xs = numbers_of(x_ptr, after, stop, m, k, WARPS, COLUMNS, SETS)
+        scales = next_scales
+        zeros = next_zeros
+    if KEPT == 1:
         found = tl.sum(tl.sum(acc, 2), 0).reshape(ROWS, 1)
     else:
-        found = tl.sum(acc, 0)
+        found = tl.sum(tl.sum(acc.reshape(WARPS, ROWS, SETS, KEPT), 2), 0)
     rows = tile * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, KEPT)
     c_ptrs = c_ptr + columns[None, :].to(tl.int64) * n + rows[:, None]

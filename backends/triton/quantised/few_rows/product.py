@@ -12,7 +12,7 @@ from backends.triton.gemm.device import Device
 from backends.triton.gemm.kernel import Buffers
 from backends.triton.quantised.emulated import of_converted_weights
 from backends.triton.quantised.few_rows import config as configs
-from backends.triton.quantised.few_rows.config import Config, columns, programs
+from backends.triton.quantised.few_rows.config import Config, columns, programs, sets
 from backends.triton.quantised.few_rows.kernel import few_rows
 from backends.triton.quantised.few_rows.order import GROUP_K, Ordered
 from backends.triton.quantised.problem import Problem
@@ -23,25 +23,27 @@ def call(problem: Problem, config: Config, x: torch.Tensor, w: Ordered, c: torch
     arguments = (
         w.words,
         x.view(torch.int32),
-        w.scales,
-        w.zero_points,
+        w.scales.view(torch.int32),
+        None if w.zero_points is None else w.zero_points.view(torch.int32),
         c,
         *held,
-        *(problem.m, problem.n, problem.k),
+        *(problem.m, problem.n, problem.k, w.tiles),
     )
     constants = {
         "TILES": config.tiles,
         "COLUMNS": columns(problem),
+        "SETS": sets(problem),
         "WARPS": config.warps,
         "SPLIT": config.split,
         "FORMAT": "uint4" if problem.zero_point else "int4",
         "DTYPE": tl.bfloat16,
         "ASM": True,
         "AHEAD": config.ahead,
-        "SINGLE": problem.m == 1,
+        "X_AHEAD": config.x_ahead,
     }
     # One stage: loads go to registers, and the loop has them ahead itself.
-    return Call(few_rows, (programs(config, problem), 1, 1), arguments, constants, {"num_warps": config.warps, "num_stages": 1})
+    options = {"num_warps": config.warps, "num_stages": 1, "maxnreg": config.registers}
+    return Call(few_rows, (programs(config, problem), 1, 1), arguments, constants, options)
 
 
 Scratch = tuple[torch.Tensor, torch.Tensor]
@@ -50,7 +52,9 @@ Scratch = tuple[torch.Tensor, torch.Tensor]
 def scratch(problem: Problem, config: Config, device: torch.device) -> Scratch:
     """What programs that share rows leave for each other: sums, and a count that is 0 between launches; for one at a time."""
     count = programs(config, problem)
-    sums = torch.empty(count * columns(problem) * config.rows if config.split > 1 else 1, dtype=torch.float32, device=device)
+    sums = torch.empty(
+        count * columns(problem) // sets(problem) * config.rows if config.split > 1 else 1, dtype=torch.float32, device=device
+    )
     return sums, torch.zeros(count // config.split, dtype=torch.int32, device=device)
 
 
@@ -85,6 +89,7 @@ class FewRows:
             "tiles_axes": "n m k",
             "warps": config.warps,
             "groups_ahead": config.ahead,
+            "registers": config.registers,
             "programs_per_tile": config.split,
             "conversion": f"{'uint4' if self._problem.zero_point else 'int4'} to bf16 in registers, scales on the sums",
         }

@@ -3,7 +3,7 @@
 import pytest
 
 from backends.triton.gemm.device import Device
-from backends.triton.quantised.few_rows.config import CONFIGS, Config, candidates, programs, reason, steps, unfit
+from backends.triton.quantised.few_rows.config import CONFIGS, Config, candidates, programs, reason, sets, steps, unfit
 from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.weight_config import candidates as others
 
@@ -19,9 +19,27 @@ def test_takes_a_few_rows_of_w4a16_on_nvidia_alone() -> None:
     assert "w8a16" in str(reason(Problem("w8a16", 1, 8192, 8192), HOPPER))
 
 
-@pytest.mark.parametrize(("problem", "warps"), [(SQUARE, 8), (LONG, 8), (WIDE, 4)])
-def test_the_default_has_the_warps_that_were_the_fastest_on_an_h200(problem: Problem, warps: int) -> None:
-    assert candidates(problem, HOPPER)[0] == Config(2, warps, 3)
+@pytest.mark.parametrize(
+    ("problem", "fastest"),
+    [
+        (SQUARE, Config(1, 4, 4, 112)),
+        (LONG, Config(1, 4, 4, 112)),
+        (WIDE, Config(1, 4, 4, 96, x_ahead=1)),
+        (SQUARE._replace(m=4), Config(1, 4, 4, 112)),
+        (SQUARE._replace(m=8), Config(2, 8, 2, 128)),
+    ],
+)
+def test_the_default_is_what_was_the_fastest_on_an_h200(problem: Problem, fastest: Config) -> None:
+    assert candidates(problem, HOPPER)[0] == fastest
+
+
+def test_a_unit_holds_as_many_programs_as_its_registers_have_room_for() -> None:
+    assert [config.resident for config in CONFIGS] == [4, 5, 2, 4, 4]
+
+
+@pytest.mark.parametrize(("m", "groups"), [(1, 8), (2, 4), (3, 2), (4, 2), (5, 1), (8, 1)])
+def test_columns_that_x_leaves_are_for_other_groups_of_k(m: int, groups: int) -> None:
+    assert sets(SQUARE._replace(m=m)) == groups
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 128), (8, 33, 128), (1, 80, 1024), (4, 128256, 4096), (2, 1024, 28672)])
@@ -33,17 +51,21 @@ def test_every_size_has_a_configuration_whose_parts_all_have_a_turn(sizes: tuple
     assert len(set(found)) == len(found)
     for config in found:
         assert unfit(config, problem) is None
-        turns = -(-(problem.k // 128) // config.warps)
-        assert config.split <= turns
+        assert config.split <= -(-problem.k // (512 * config.warps))
         assert programs(config, problem) * config.rows >= problem.n * config.split
     assert [steps(each, problem, device) for each in found] == sorted(steps(each, problem, device) for each in found)
 
 
-def test_more_parts_than_turns_are_refused() -> None:
+def test_more_parts_than_rounds_are_refused() -> None:
     problem = Problem("w4a16", 1, 64, 1024)
-    assert unfit(CONFIGS[0]._replace(split=2), problem) == (
-        "32 rows, 8 warps along k, 3 groups each, split 2 has more parts than the 1 turns of its warps over k=1024"
+    assert str(unfit(CONFIGS[0]._replace(split=2), problem)).endswith(
+        "has more parts than the 1 rounds of its warps over k=1024"
     )
+
+
+def test_zero_points_of_two_tiles_are_refused() -> None:
+    assert "no room for the zero points" in str(unfit(CONFIGS[2], SQUARE._replace(zero_point=True)))
+    assert all(config.tiles == 1 for config in candidates(SQUARE._replace(m=8, zero_point=True), HOPPER))
 
 
 def test_more_rows_than_it_takes_go_to_the_other_kernel() -> None:
