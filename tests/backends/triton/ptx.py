@@ -1,7 +1,7 @@
 """The few PTX instructions that weights are converted by, on arrays of registers.
 
-Source: PTX ISA 8.x, lop3 (the table's bit for a, b, c is at 4a + 2b + c) and fma.rn.bf16x2 (each half rounded once, subnormal
-numbers kept).
+Source: PTX ISA 8.x, lop3 (the table's bit for a, b, c is at 4a + 2b + c), fma.rn.bf16x2 (each half rounded once, subnormal
+numbers kept) and cvt.rn.f16x2.f32 (its first operand goes to the upper half).
 """
 
 import re
@@ -43,6 +43,14 @@ def _result(operation: str, given: list[Any]) -> Any:
         return given[0] & given[1]
     if operation == "lop3.b32":
         return _lop3(*given)
+    if operation == "mul.f32":
+        a, b = (np.asarray(each, dtype=np.uint32).view(np.float32) for each in given)
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return (a * b).view(np.uint32)
+    if operation == "cvt.rn.f16x2.f32":
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            high, low = (each.view(np.float32).astype(np.float16).view(np.uint16).astype(np.uint32) for each in given)
+        return low | (high << np.uint32(16))
     assert operation == "fma.rn.bf16x2", operation
     low, high = (bf16_bits(a * b + c) for a, b, c in zip(*(halves(each) for each in given), strict=True))
     return low | (high << np.uint32(16))

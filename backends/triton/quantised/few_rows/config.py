@@ -18,14 +18,14 @@ WARP_STEPS = 0.5  # that each warp adds to those
 SPLIT_ENDS = 3  # that a sum over parts costs more
 X_STEPS = 0.05  # that a group of K takes for each row of X
 SPLITS = (1, 2)
-MOST_CANDIDATES = 8
+MOST_CANDIDATES = 10
 
 
 class Config(NamedTuple):
     """A program takes ``tiles`` tiles of 16 rows of W; ``warps`` and then ``split`` programs share its groups along K.
 
     A warp has ``ahead`` groups in registers or on their way, and ``x_ahead`` times what a product's columns hold of X; a thread
-    may have ``registers``.
+    may have ``registers``.  ``in_fp16`` is how numbers are multiplied; else in bf16.
     """
 
     tiles: int
@@ -33,6 +33,7 @@ class Config(NamedTuple):
     ahead: int
     registers: int
     x_ahead: int = 2
+    in_fp16: bool = False
     split: int = 1
 
     @property
@@ -49,7 +50,7 @@ class Config(NamedTuple):
     def label(self) -> str:
         """For people: ``16 rows, 4 warps along k, 4 groups each, 112 registers, split 1``."""
         warps = f"{self.warps} warps along k, {self.ahead} groups each, {self.registers} registers"
-        return f"{self.rows} rows, {warps}, split {self.split}"
+        return f"{self.rows} rows, {warps}, split {self.split}{', in fp16' if self.in_fp16 else ''}"
 
 
 # What was the fastest for W of 8192x8192, 8192x28672 and 28672x8192 on an H200, by what has no room in more registers.
@@ -59,7 +60,11 @@ CONFIGS = (
     Config(2, 8, 2, 128),
     Config(1, 4, 4, 128),
     Config(2, 4, 2, 128),
+    Config(1, 4, 4, 112, in_fp16=True),
+    Config(1, 4, 4, 96, x_ahead=1, in_fp16=True),
+    Config(2, 8, 2, 128, x_ahead=1, in_fp16=True),
 )
+FEWEST_SETS = 4  # of columns that share what X takes to be in fp16
 
 
 def reason(problem: Problem, device: Device) -> str | None:
@@ -97,6 +102,8 @@ def unfit(config: Config, problem: Problem) -> str | None:
     """Why a configuration cannot compute the product; ``None`` where it can."""
     if problem.zero_point and config.tiles > 1:
         return f"{config.label} has no room for the zero points of its rows"
+    if config.in_fp16 and sets(problem) < FEWEST_SETS:
+        return f"{config.label} would convert X of m={problem.m} for fewer than {FEWEST_SETS} groups of K at once"
     most = rounds(config, problem)
     if config.split > most:
         return f"{config.label} has more parts than the {most} rounds of its warps over k={problem.k}"

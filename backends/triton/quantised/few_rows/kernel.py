@@ -11,6 +11,10 @@ registers, the loads and the sum over K of one.
 Codes enter the product as 128 + code (or 136 + number), bf16 that are exact; what is too much, that times the sum of X over the
 group, is where the group's sums begin, and the scale is applied to those: a weight costs an instruction, not three.
 
+With ``IN_FP16`` a mantissa of ten bits has room for two nibbles, so that rows ``h`` = 1 enter sixteen times and a word needs
+one shift, not three.  Each column of X is brought to just below 2^15 by a power of two, where every bf16 down to 2^-31 of its
+largest is exact in fp16, and its sums are brought back: worth it where many groups share what that takes.
+
 Names of axes of a group, ``order`` has them in memory: of its 128 numbers ``u`` (2), ``f`` (2), ``q`` (4), ``s`` (2), ``p`` (2)
 and ``e`` (2) from the slowest to the fastest; of a tile's 16 rows ``h`` (2) and ``g`` (8).
 """
@@ -18,7 +22,7 @@ and ``e`` (2) from the slowest to the fastest; of a tile's 16 rows ``h`` (2) and
 import triton
 import triton.language as tl
 
-from backends.triton.quantised.convert import int4_codes, uint4_codes
+from backends.triton.quantised.convert import bf16_times_in_fp16, int4_codes, int4_pairs, uint4_codes, uint4_pairs
 from backends.triton.quantised.few_rows import order
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
@@ -78,11 +82,31 @@ def strips_of(scales_ptr, tile, strip, last, tiles, WARPS: tl.constexpr, TILES: 
 
 
 @triton.jit
-def of_group(words, TURN: tl.constexpr, WARPS: tl.constexpr, TILES: tl.constexpr, COLUMNS: tl.constexpr, DTYPE: tl.constexpr):
-    """Numbers of one group of ``strips_of``, as the sums lie (WARPS x 16 TILES x COLUMNS): of a row for every column."""
+def by_height(low: tl.constexpr, high: tl.constexpr):
+    """``low`` for ``h`` = 0 and ``high`` for 1 (2)."""
+    return tl.where(tl.arange(0, 2) == 0, low, high)
+
+
+@triton.jit
+def of_group(
+    words,
+    HIGH: tl.constexpr,
+    TURN: tl.constexpr,
+    WARPS: tl.constexpr,
+    TILES: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    DTYPE: tl.constexpr,
+):
+    """Numbers of one group of ``strips_of``, as the sums lie (WARPS x 16 TILES x COLUMNS, fp32): of a row for every column.
+
+    Those of ``h`` = 1 are multiplied by ``HIGH``.
+    """
     even, odd = tl.split(words.reshape(TILES, WARPS, 8, 4, 2, 2))
     first, second = tl.split(odd if TURN % 2 == 1 else even)
-    wide = halves(second if TURN >= 2 else first, DTYPE).permute(1, 0, 4, 2, 3)  # warp, tile, h, g, q
+    wide = halves(second if TURN >= 2 else first, DTYPE).to(tl.float32)
+    if HIGH != 1.0:
+        wide = wide * by_height(1.0, HIGH)
+    wide = wide.permute(1, 0, 4, 2, 3)  # warp, tile, h, g, q
     wide = wide.reshape(WARPS, TILES * 16, 1, 4, 1).broadcast_to(WARPS, TILES * 16, COLUMNS // 8, 4, 2)
     return wide.reshape(WARPS, TILES * 16, COLUMNS)
 
@@ -108,10 +132,23 @@ def numbers_of(x_ptr, group, last, m, k, WARPS: tl.constexpr, COLUMNS: tl.conste
 
 
 @triton.jit
-def as_left(words, WARPS: tl.constexpr, TILES: tl.constexpr, FORMAT: tl.constexpr, DTYPE: tl.constexpr, ASM: tl.constexpr):
+def as_left(
+    words,
+    WARPS: tl.constexpr,
+    TILES: tl.constexpr,
+    FORMAT: tl.constexpr,
+    IN_FP16: tl.constexpr,
+    DTYPE: tl.constexpr,
+    ASM: tl.constexpr,
+):
     """Words as left operands (WARPS x 16 TILES x 128)."""
     words = halves(words, tl.int16)
-    if FORMAT == "int4":
+    if IN_FP16:
+        if FORMAT == "int4":
+            c0, c1, c2, c3 = int4_pairs(words, ASM)
+        else:
+            c0, c1, c2, c3 = uint4_pairs(words, ASM)
+    elif FORMAT == "int4":
         c0, c1, c2, c3 = int4_codes(words, DTYPE, ASM)
     else:
         c0, c1, c2, c3 = uint4_codes(words, DTYPE, ASM)
@@ -130,17 +167,47 @@ def as_right(numbers, WARPS: tl.constexpr, COLUMNS: tl.constexpr, DTYPE: tl.cons
 
 
 @triton.jit
-def begin_of(numbers, WARPS: tl.constexpr, COLUMNS: tl.constexpr, FORMAT: tl.constexpr, DTYPE: tl.constexpr):
-    """Where the sums of each column begin (WARPS x 16 x COLUMNS), the same in every row: what will be too much, taken off.
+def brought_up(words, WARPS: tl.constexpr, COLUMNS: tl.constexpr, DTYPE: tl.constexpr, ASM: tl.constexpr):
+    """X in fp16, words as before, and what brings each column's sums back (WARPS x 16 x COLUMNS), the same in every row.
 
-    Of uint4 it is that for each unit of the zero point and what stands with it.
+    The largest is looked for among bits: of numbers as such the compiler would hold all, each in a register.
     """
-    units = tl.full((WARPS, 16, 128), -1.0 if FORMAT == "uint4" else -136.0, DTYPE)
-    return tl.dot(units, as_right(numbers, WARPS, COLUMNS, DTYPE), input_precision="ieee")
+    words = words.reshape(COLUMNS // 8, 4, WARPS, 8, 4, 4)  # column / 8, u and f, warp, column % 8, q, the others
+    sizes = tl.maximum((words << 16) & 0x7FFF0000, words & 0x7FFF0000)
+    largest = tl.max(tl.max(tl.max(sizes, 5, keep_dims=True), 4, keep_dims=True), 1, keep_dims=True)
+    exponent = tl.maximum(largest >> 23, 19)
+    words = bf16_times_in_fp16(words, ((268 - exponent) << 23).to(tl.float32, bitcast=True), ASM)
+    down = ((exponent - (14 + 4)) << 23).to(tl.float32, bitcast=True).to(DTYPE)  # a sixteenth, of which sixteen are added up
+    down = down.reshape(COLUMNS // 8, WARPS, 8).permute(1, 0, 2).reshape(WARPS, 1, COLUMNS).broadcast_to(WARPS, 16, COLUMNS)
+    words = words.reshape(COLUMNS // 2, 128 * WARPS)
+    return words, tl.dot(tl.full((WARPS, 16, 16), 1.0, DTYPE), down, input_precision="ieee")
 
 
 @triton.jit
-def plus_group(
+def begin_of(
+    numbers, WARPS: tl.constexpr, COLUMNS: tl.constexpr, FORMAT: tl.constexpr, IN_FP16: tl.constexpr, DTYPE: tl.constexpr
+):
+    """Where the sums of each column begin (WARPS x 16 x COLUMNS), the same for all tiles: what will be too much, taken off.
+
+    Of uint4 it is that for each unit of the zero point and what stands with it.
+    """
+    OPERAND: tl.constexpr = tl.float16 if IN_FP16 else DTYPE
+    units = tl.full((WARPS, 16, 128), -1.0 if IN_FP16 or FORMAT == "uint4" else -136.0, OPERAND)
+    begin = tl.dot(units, as_right(numbers, WARPS, COLUMNS, OPERAND), input_precision="ieee")
+    if IN_FP16 and FORMAT == "int4":
+        begin = begin * tl.where(tl.arange(0, 16) < 8, 1032.0, 1152.0)[None, :, None]
+    return begin
+
+
+@triton.jit
+def for_tiles(values, WARPS: tl.constexpr, TILES: tl.constexpr, COLUMNS: tl.constexpr):
+    """Numbers of 16 rows (WARPS x 16 x COLUMNS) for every tile (WARPS x 16 TILES x COLUMNS)."""
+    values = values.reshape(WARPS, 1, 16, COLUMNS).broadcast_to(WARPS, TILES, 16, COLUMNS)
+    return values.reshape(WARPS, TILES * 16, COLUMNS)
+
+
+@triton.jit
+def with_group(
     acc,
     words,
     scales,
@@ -154,23 +221,26 @@ def plus_group(
     TILES: tl.constexpr,
     COLUMNS: tl.constexpr,
     FORMAT: tl.constexpr,
+    IN_FP16: tl.constexpr,
     DTYPE: tl.constexpr,
     ASM: tl.constexpr,
 ):
-    """``acc`` (WARPS x 16 TILES x COLUMNS) and the products of group ``TURN`` of each warp's strip.
+    """``acc`` (WARPS x 16 TILES x COLUMNS) with the products of group ``TURN`` of each warp's strip.
 
-    Its part of X is held by the columns of set ``chosen``.
+    Its part of X is held by the columns of set ``chosen``.  ``IN_FP16``, the products stand there by themselves.
     """
-    begin = begin.reshape(WARPS, 1, 16, COLUMNS).broadcast_to(WARPS, TILES, 16, COLUMNS)
-    begin = begin.reshape(WARPS, TILES * 16, COLUMNS)
+    begin = for_tiles(begin, WARPS, TILES, COLUMNS)
     if FORMAT == "uint4":
-        begin = begin * (of_group(zeros, TURN, WARPS, TILES, COLUMNS, tl.int16).to(tl.float32) + 128.0)
-    right = as_right(numbers, WARPS, COLUMNS, DTYPE)
-    sums = tl.dot(as_left(words, WARPS, TILES, FORMAT, DTYPE, ASM), right, acc=begin, input_precision="ieee")
-    more = acc + sums * of_group(scales, TURN, WARPS, TILES, COLUMNS, tl.bfloat16).to(tl.float32)
+        zero = of_group(zeros, 16.0 if IN_FP16 else 1.0, TURN, WARPS, TILES, COLUMNS, tl.int16)
+        begin = begin * (zero + (1024.0 if IN_FP16 else 128.0))
+    right = as_right(numbers, WARPS, COLUMNS, tl.float16 if IN_FP16 else DTYPE)
+    sums = tl.dot(as_left(words, WARPS, TILES, FORMAT, IN_FP16, DTYPE, ASM), right, acc=begin, input_precision="ieee")
+    scaled = sums * of_group(scales, 1.0 / 16.0 if IN_FP16 else 1.0, TURN, WARPS, TILES, COLUMNS, tl.bfloat16)
+    if not IN_FP16:
+        scaled += acc
     if SETS == 1:
-        return more
-    return tl.where((tl.arange(0, COLUMNS) // (COLUMNS // SETS) == chosen)[None, None, :], more, acc)
+        return scaled
+    return tl.where((tl.arange(0, COLUMNS) // (COLUMNS // SETS) == chosen)[None, None, :], scaled, acc)
 
 
 @triton.jit
@@ -192,6 +262,7 @@ def few_rows(
     WARPS: tl.constexpr,
     SPLIT: tl.constexpr,
     FORMAT: tl.constexpr,
+    IN_FP16: tl.constexpr,
     DTYPE: tl.constexpr,
     ASM: tl.constexpr,
     AHEAD: tl.constexpr,
@@ -234,6 +305,8 @@ def few_rows(
         next_xs = numbers_of(x_ptr, next_group(start, 0, SETS, FAR), stop, m, k, WARPS, COLUMNS, SETS)
     begin = tl.zeros((WARPS, 16, COLUMNS), dtype=tl.float32)
     acc = tl.zeros((WARPS, ROWS, COLUMNS), dtype=tl.float32)
+    down = begin
+    whole = acc
     chosen = SETS
     for strip in range(first, last, WARPS):
         next_scales = strips_of(scales_ptr, tile, strip + WARPS, strips, tiles, WARPS, TILES)
@@ -248,25 +321,89 @@ def few_rows(
                 if turn % SETS == 0:
                     if chosen == SETS:
                         chosen = 0
-                        begin = begin_of(xs, WARPS, COLUMNS, FORMAT, DTYPE)
+                        if IN_FP16:
+                            whole += acc * for_tiles(down, WARPS, TILES, COLUMNS)
+                            acc = tl.zeros((WARPS, ROWS, COLUMNS), dtype=tl.float32)
+                            xs, down = brought_up(xs, WARPS, COLUMNS, DTYPE, ASM)
+                        begin = begin_of(xs, WARPS, COLUMNS, FORMAT, IN_FP16, DTYPE)
                 if turn % AHEAD == 0:
-                    acc = plus_group(
-                        acc, w0, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM
+                    acc = with_group(
+                        acc,
+                        w0,
+                        scales,
+                        zeros,
+                        xs,
+                        begin,
+                        chosen,
+                        turn,
+                        SETS,
+                        WARPS,
+                        TILES,
+                        COLUMNS,
+                        FORMAT,
+                        IN_FP16,
+                        DTYPE,
+                        ASM,
                     )
                     w0 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
                 elif turn % AHEAD == 1:
-                    acc = plus_group(
-                        acc, w1, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM
+                    acc = with_group(
+                        acc,
+                        w1,
+                        scales,
+                        zeros,
+                        xs,
+                        begin,
+                        chosen,
+                        turn,
+                        SETS,
+                        WARPS,
+                        TILES,
+                        COLUMNS,
+                        FORMAT,
+                        IN_FP16,
+                        DTYPE,
+                        ASM,
                     )
                     w1 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
                 elif turn % AHEAD == 2:
-                    acc = plus_group(
-                        acc, w2, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM
+                    acc = with_group(
+                        acc,
+                        w2,
+                        scales,
+                        zeros,
+                        xs,
+                        begin,
+                        chosen,
+                        turn,
+                        SETS,
+                        WARPS,
+                        TILES,
+                        COLUMNS,
+                        FORMAT,
+                        IN_FP16,
+                        DTYPE,
+                        ASM,
                     )
                     w2 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
                 else:
-                    acc = plus_group(
-                        acc, w3, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, DTYPE, ASM
+                    acc = with_group(
+                        acc,
+                        w3,
+                        scales,
+                        zeros,
+                        xs,
+                        begin,
+                        chosen,
+                        turn,
+                        SETS,
+                        WARPS,
+                        TILES,
+                        COLUMNS,
+                        FORMAT,
+                        IN_FP16,
+                        DTYPE,
+                        ASM,
                     )
                     w3 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
                 chosen += 1
@@ -281,6 +418,8 @@ def few_rows(
                             xs = numbers_of(x_ptr, after, stop, m, k, WARPS, COLUMNS, SETS)
         scales = next_scales
         zeros = next_zeros
+    if IN_FP16:
+        acc = whole + acc * for_tiles(down, WARPS, TILES, COLUMNS)
     if KEPT == 1:
         found = tl.sum(tl.sum(acc, 2), 0).reshape(ROWS, 1)
     else:

@@ -36,6 +36,7 @@ def call(problem: Problem, config: Config, x: torch.Tensor, w: Ordered, c: torch
         "WARPS": config.warps,
         "SPLIT": config.split,
         "FORMAT": "uint4" if problem.zero_point else "int4",
+        "IN_FP16": config.in_fp16,
         "DTYPE": tl.bfloat16,
         "ASM": True,
         "AHEAD": config.ahead,
