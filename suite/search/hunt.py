@@ -1,43 +1,50 @@
-"""Successive halving over candidates: everyone is looked at briefly, the better third for longer, and so on.
+"""Successive halving over candidates: everyone is looked at briefly, the better half for longer, and so on.
 
-ready    candidates are prepared in their order until a share of the time is used, then one of them heats the device up
-rounds   all that are left take turns, forwards and backwards, so that what drifts falls on all alike; a third goes on
+ready    the first candidate starts the process and warms the device up, which is off the time; others are then prepared in
+         their order until a share of the time is used
+rounds   one heats the device up again, then all that are left take turns in an order drawn by lot, forwards and backwards, so
+         that what drifts falls on all alike; the better half goes on
 burst    the best of those take turns from idle
 
 A round's looks are compared with one another only: a candidate's standing is how much faster than the round's middle it was.
-Later rounds last longer, because what a power limit leaves of a rate shows only after a while, and they count by their length.
+Later rounds last longer, because what a power limit leaves of a rate shows only after a while: a brief look reads a candidate
+at the clock that those before it left.
 """
 
 import math
+import random
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 from suite.jobs.shapes import Shape
-from suite.measure.look import Glimpse
+from suite.measure.look import BRIEF_S, Glimpse
 from suite.measure.statistics import median
 
 NS = 1e-9
 MOST_CANDIDATES = 64
 LEAST_CANDIDATES = 2  # that can be looked at are prepared however long it takes
 READY_SHARE = 0.3  # of the time
-BURST_SHARE = 0.2
-KEPT = 3  # one in so many goes on to the next round
-LAST_ROUND = 6  # candidates of the last one
-GROWTH = 2.0  # a round's time over that of the one before
+BURST_SHARE = 0.16
+KEPT = 2  # one in so many goes on to the next round
+LAST_ROUND = 4  # candidates of the last one
+GROWTH = 1.5  # a round's time over that of the one before
 BURST_FIELD = 8
-HEAT_SHARE = 0.06  # preparing leaves a device cool: the first looks of the first round would read too fast
+HEAT_SHARE = 0.015  # of the time: preparing and freeing leave a device cool, and the first looks of a round would read too fast
 FIRST_S = 1e-3  # the look that tells how long a launch takes
 LEAST_LOOK_S = 1e-4
 LONGEST_LOOK_S = 5.0  # a look is one request: while it is under way nobody can stop the search, and its deadline runs
 LEAD_IN = 3  # the first of so many parts of a look brings caches and clock into the candidate's own state
+TRIM = 10  # of the samples of a look, one in so many is left out at either end: those were held up
+RECENT = 9  # looks, of which the middle tells what a look takes beside its launches: some make a sampler first
 PHYSICAL_MARGIN = 1.02
 
 
 class Viewer(Protocol):
-    """Looks at candidates; ``look`` prepares what is not prepared."""
+    """Looks at candidates; ``look`` prepares what is not prepared, for ``BRIEF_S`` or more also what a brief look lacks."""
 
     def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | str:
         """What a look took, or why there can be none."""
@@ -57,7 +64,7 @@ class Contender:
     """
 
     shape: Shape
-    standings: dict[str, tuple[float, float]] = field(default_factory=dict)  # by round: weight in seconds, standing
+    standings: dict[str, tuple[float, float]] = field(default_factory=dict)  # by round: seconds of a look, standing
     fallen: str = ""
     about_flop_s: float | None = None
 
@@ -68,8 +75,11 @@ class Contender:
 
     @property
     def standing(self) -> float:
-        """The mean over the sustained rounds, by their lengths."""
-        known = [each for name, each in self.standings.items() if name != BURST]
+        """The mean over the sustained rounds, by the squares of their looks' lengths.
+
+        A longer look scatters less, and less of it is of the clock that others left.
+        """
+        known = [(seconds**2, each) for name, (seconds, each) in self.standings.items() if name != BURST]
         return sum(weight * each for weight, each in known) / sum(weight for weight, _ in known)
 
     def to_json(self) -> dict[str, Any]:
@@ -107,9 +117,11 @@ class Standings:
         return sorted(stood, key=lambda each: -each.standings[BURST][1]) + [each for each in ranked if each not in stood]
 
     def are_final(self, burst: bool) -> bool:
-        """Whether every round is over; ``burst`` says that looks from idle are among them."""
+        """Whether every round is over; ``burst`` says that looks from idle are among them, which come last."""
+        if burst:
+            return BURST in self.done
         rounds = map(str, range(len(round_sizes(len(self.contenders)))))
-        return {READY, *rounds, *[BURST] * burst} <= set(self.done)
+        return {READY, *rounds} <= set(self.done)
 
     def to_json(self) -> dict[str, Any]:
         return {"done": self.done, "spent_s": self.spent_s, "contenders": [each.to_json() for each in self.contenders]}
@@ -162,7 +174,8 @@ class Hunt:
         self._tell, self._over, self._clock = tell, over, clock
         self.standings = standings or Standings()
         self._began_s = 0.0
-        self._overhead_s = 0.0
+        self._fresh = True  # nothing was looked at yet
+        self._overheads_s: deque[float] = deque(maxlen=RECENT)
 
     def run(self) -> Standings:
         """Carry out every stage that is not done; ends early, between two looks, once it is ``over``."""
@@ -188,8 +201,12 @@ class Hunt:
             self.standings.spent_s = self._spent_s
 
     def _ready(self) -> None:
-        """Prepare candidates in order: each takes a first look, that tells nothing but how long a launch is."""
-        launches_s, found = 0.0, self.standings.contenders
+        """Prepare candidates in order: each takes a first look, that tells nothing but how long a launch is.
+
+        Whether brief looks may go before what longer ones need is told by the second: where that takes long to make, it would
+        be missing in the rounds, and all get it here.
+        """
+        launches_s, making_s, found = 0.0, math.inf, self.standings.contenders
         found.clear()  # of an earlier part that did not come to its end
         for shape in self._candidates:
             late = self._spent_s > READY_SHARE * self._allowance.seconds or self._too_many(launches_s)
@@ -198,13 +215,25 @@ class Hunt:
                 break
             contender = Contender(shape)
             found.append(contender)
-            seconds = self._look(contender, FIRST_S)
-            launches_s += seconds or 0.0
-            if seconds and launches_s == seconds:
-                self._warm_up(shape)
-        hot = next((each for each in found if not each.fallen), None)
-        if hot is not None and not self._over():
-            self._look(hot, min(HEAT_SHARE * self._allowance.seconds, LONGEST_LOOK_S))
+            first_s = FIRST_S if making_s * MADE_IN_ROUNDS < READY_SHARE * self._allowance.seconds else BRIEF_S
+            launch_s = self._look(contender, first_s) if able else self._start(contender)
+            launches_s += launch_s or 0.0
+            if launch_s is not None and able == 1:
+                making_s = self._overheads_s[-1]
+
+    def _start(self, contender: Contender) -> float | None:
+        """The first look, and the warm-up behind it, off the time that may be used.
+
+        What a process pays once, its context, its libraries and the list of candidates, is no looking, with a warm-up or
+        without.  It is off the time once: a candidate that brings the worker down takes its successor's start from the time.
+        """
+        launch_s = self._look(contender, BRIEF_S)
+        if self._fresh:
+            self._fresh = False
+            self._began_s = self._clock() - self.standings.spent_s
+        if launch_s:
+            self._warm_up(contender.shape)
+        return launch_s
 
     def _warm_up(self, shape: Shape) -> None:
         """Keep the device busy, off the time that may be used."""
@@ -223,27 +252,41 @@ class Hunt:
         if index == 0:
             field_ = [each for each in self.standings.contenders if not each.fallen]
         self._viewer.keep([each.shape for each in (*field_, *self.standings.ranking[:BURST_FIELD])])
-        turns = [field_, field_[::-1]]
+        self._heat(field_)
+        order = [each for each in field_ if not each.fallen]
+        random.Random(index).shuffle(order)  # in that of the ranking, who leads would always be first
+        turns = [order, order[::-1]]
         left = sum(map(len, turns))
         taken: list[dict[Shape, float]] = []
         looked_s = 0.0
-        for turn in turns:
+        for turn in turns:  # a second one goes on while there is any time: half of it would be of no use
             taken.append({})
             for contender in turn:
-                if self._over() or (len(taken) > 1 and self._spent_s > ends_s):
+                if self._over() or (len(taken) > 1 and self._spent_s > self._sustained_s):
                     break
                 seconds = self._share_s(ends_s, left)
                 looked_s += seconds
                 left -= 1
-                launch_s = self._look(contender, seconds)
+                launch_s = self._look(contender, seconds) if not contender.fallen else None
                 if launch_s:
                     taken[-1][contender.shape] = launch_s
         whole = [each for each in taken if len(each) >= sum(not one.fallen for one in field_)]
-        self._stand(str(index), field_, whole or taken[:1], looked_s / max(1, 2 * len(field_) - left))
+        self._stand(str(index), field_, whole or taken[:1], looked_s / max(1, 2 * len(order) - left))
+
+    def _heat(self, contenders: Sequence[Contender]) -> None:
+        """Let the first work, before looks that count; what begins with a round starts and warms up as a whole hunt does."""
+        if not contenders or self._over():
+            return
+        if self._fresh:
+            self._start(contenders[0])
+        if not contenders[0].fallen:
+            self._look(contenders[0], min(HEAT_SHARE * self._allowance.seconds, LONGEST_LOOK_S))
 
     def _burst(self) -> None:
         field_ = [each for each in self.standings.ranking if not each.fallen and each.rounds][:BURST_FIELD]
         self._viewer.keep([each.shape for each in field_])
+        if self._fresh and field_:
+            self._start(field_[0])
         window_s, found = self._allowance.window_s, {}
         for index, contender in enumerate(field_):
             if self._over():
@@ -276,8 +319,8 @@ class Hunt:
             contender.fallen = glimpse
             return None
         worked_s = math.fsum(glimpse.durations_ns) * NS
-        self._overhead_s = max(0.0, self._clock() - began_s - worked_s - idle_s)
-        launch_s = median(glimpse.durations_ns[len(glimpse.durations_ns) // LEAD_IN :]) * NS / glimpse.launches
+        self._overheads_s.append(max(0.0, self._clock() - began_s - worked_s - idle_s))
+        launch_s = _lasting_ns(glimpse.durations_ns) * NS / glimpse.launches
         contender.about_flop_s = contender.shape.flops / max(launch_s, NS)
         most_flop_s = self._allowance.most_flop_s
         if most_flop_s and contender.about_flop_s > PHYSICAL_MARGIN * most_flop_s:
@@ -286,7 +329,8 @@ class Hunt:
         return launch_s
 
     def _share_s(self, ends_s: float, left: int) -> float:
-        return min(max(LEAST_LOOK_S, (ends_s - self._spent_s) / left - self._overhead_s), LONGEST_LOOK_S)
+        overhead_s = median(self._overheads_s) if self._overheads_s else 0.0
+        return min(max(LEAST_LOOK_S, (ends_s - self._spent_s) / left - overhead_s), LONGEST_LOOK_S)
 
     def _ends_s(self, rounds: Sequence[int], index: int) -> float:
         """When a round should be over: what is left for the rounds, by their growing shares."""
@@ -303,8 +347,22 @@ class Hunt:
 
 
 def round_sizes(count: int) -> list[int]:
-    """How many candidates each round has: a third goes on, down to those of the last round."""
+    """How many candidates each round has: half of them go on, down to those of the last round."""
     rounds = [count]
     while rounds[-1] > LAST_ROUND:
         rounds.append(max(LAST_ROUND, math.ceil(rounds[-1] / KEPT)))
     return rounds
+
+
+MADE_IN_ROUNDS = round_sizes(MOST_CANDIDATES)[2]  # so many are left where looks are first too long to be brief
+
+
+def _lasting_ns(durations_ns: Sequence[int]) -> float:
+    """What a sample takes once the candidate has come into its own state.
+
+    It is the mean: a power limit is kept by steps of the clock of about one per cent, and the middle sample is of one of them.
+    """
+    lasting = sorted(durations_ns[len(durations_ns) // LEAD_IN :])
+    out = len(lasting) // TRIM
+    kept = lasting[out : len(lasting) - out]
+    return math.fsum(kept) / len(kept)

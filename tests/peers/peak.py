@@ -72,24 +72,31 @@ class Here:
     def __init__(self, session: Session, subject: Subject) -> None:
         self._session, self._subject = session, subject
         self._looks: dict[Shape, Look] = {}
+        self.spent_s = {"ready": 0.0, "look": 0.0, "keep": 0.0}
 
     def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | str:
         taken: list[Glimpse] = []
 
         def take() -> None:
+            began_s = time.monotonic()
             if shape not in self._looks:
                 planned = self._subject.look(shape)
                 seed = data_seed(LOOK_SEED, planned.case.workload.key)
                 sample_s = self._session.bench.settings().sample_s
                 self._looks[shape] = Look(self._session.bench.backend, planned.case, seed, sample_s)
+            ready_s = time.monotonic()
+            self.spent_s["ready"] += ready_s - began_s
             taken.append(self._looks[shape].take(seconds, idle_s))
+            self.spent_s["look"] += time.monotonic() - ready_s
 
         failure = caught(take, self._session.bench.backend.classify)
         return failure.reason if failure else taken[0]
 
     def keep(self, shapes: Sequence[Shape]) -> None:
+        began_s = time.monotonic()
         for shape in set(self._looks) - set(shapes):
             self._looks.pop(shape).close()
+        self.spent_s["keep"] += time.monotonic() - began_s
 
 
 def run(options: Options, session: Session) -> None:
@@ -137,14 +144,17 @@ def searched(options: Options, session: Session, format_name: str, name: str) ->
     def tell(stage: Stage, standings: Standings) -> None:
         ahead = standings.ranking[0] if standings.contenders else None
         leader = f"{shape_text(ahead.shape)} about {ahead.about_flop_s / 1e12:.4g}" if ahead else NOTHING
-        heard.append(f"{time.monotonic() - began_s:.2f} s {stage.name} of {stage.of}: {len(standings.contenders)}, {leader}")
+        spent = ", ".join(f"{name} {seconds:.2f}" for name, seconds in here.spent_s.items())
+        at = f"{time.monotonic() - began_s:.2f} s {stage.name} of {stage.of}"
+        heard.append(f"{at}: {stage.contenders} of {len(standings.contenders)}, {leader}; seconds so far: {spent}")
 
     allowance = Allowance(
         settings.budget_s, settings.warm_up_s, measure.burst_window_s, measure.burst_idle_s, subject.most_flop_s
     )
-    hunt = Hunt(subject.candidates(), Here(session, subject), allowance, tell)
+    here = Here(session, subject)
+    hunt = Hunt(subject.candidates(), here, allowance, tell)
     standings = hunt.run()
-    session.record.keep(f"{name} search of {format_name}", {"heard": heard, **standings.to_json()})
+    session.record.keep(f"{name} search of {format_name}", {"heard": heard, "seconds": here.spent_s, **standings.to_json()})
     stood = [each for each in standings.ranking if not each.fallen]
     if not stood:
         raise PeerFailed(f"nothing could be looked at: {standings.contenders[0].fallen}")
@@ -271,7 +281,7 @@ PART = Part(
     run=lambda session: run(read_options([])[0], session),
     foot=(
         "Limits: ours at least 0.995 of the scan's, and the second search within 1 % of the first.",
-        "Seconds are without the 30 s of warm-up that each had; the scan's include its start.",
+        "Seconds are without the 30 s of warm-up that each had, and with what each process takes to start.",
     ),
 )
 

@@ -77,6 +77,7 @@ def test_winners_of_search_and_scan_are_measured_in_turns_in_each_load(make: Mak
         assert all(ratio > 1 for ratio in each.figures["ratios"]), "the scan's is bound by its launch"
     assert "accelerator warmup finished" in session.record.raw["scan of bf16"]
     assert session.record.raw["first search of bf16"]["done"][-1] == "burst"
+    assert all(seconds > 0 for seconds in session.record.raw["first search of bf16"]["seconds"].values())
 
 
 def test_one_search_has_nothing_to_repeat(make: Make, options: Options) -> None:

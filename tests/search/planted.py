@@ -34,7 +34,7 @@ class PlantedBackend(FakeBackend):
         return super().prepare(case, sets, seed)
 
     def sampler(self, kernel: FakeKernel, case: Case, sample_s: float) -> FakeSampler:
-        if not _is_look(case):
+        if not _is_look(case) or case.regime.dispatch == "call":  # a launch that tells how long one is
             return super().sampler(kernel, case, sample_s)
         return _Looked(kernel, self._clock, self._launch_s(case), self._options.get("noise", 0.001), self._looks)
 

@@ -21,7 +21,8 @@ class Clock:
 class Scripted:
     """``rate(shape, seconds, idle_s)`` is a share of ``FLOP_S``; each look is off by a relative ``noise`` as a whole.
 
-    ``fails`` are candidates that cannot be looked at, and why; making one ready takes ``ready_s``.
+    ``fails`` are candidates that cannot be looked at, and why, which takes ``fails_s`` to find out; making one ready takes
+    ``ready_s``, and the first of all ``start_s`` more.
     """
 
     def __init__(
@@ -31,6 +32,8 @@ class Scripted:
         seed: int = 0,
         fails: Mapping[Shape, str] | None = None,
         ready_s: float = 0.002,
+        start_s: float = 0.0,
+        fails_s: float = 0.0,
     ) -> None:
         self.clock = Clock()
         self.launches = 0
@@ -38,12 +41,15 @@ class Scripted:
         self.held: set[Shape] = set()
         self._rate, self._noise, self._draw = rate, noise, random.Random(seed)
         self._fails, self._ready_s = fails or {}, ready_s
+        self._start_s, self._fails_s = start_s, fails_s
 
     def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | str:
         if shape in self._fails:
+            self.clock.now_s += self._fails_s
             return self._fails[shape]
         if shape not in self.held:
-            self.clock.now_s += self._ready_s
+            self.clock.now_s += self._ready_s + self._start_s
+            self._start_s = 0.0
             self.held.add(shape)
         self.looks.append((shape, seconds, idle_s))
         rate = self._rate(shape, seconds, idle_s) * (1 + self._noise * self._draw.gauss(0, 1))
@@ -55,6 +61,21 @@ class Scripted:
 
     def keep(self, shapes: Sequence[Shape]) -> None:
         self.held &= set(shapes)
+
+
+class Stepping(Scripted):
+    """Samples of a look are of two steps of a clock, a hundredth apart; ``high`` is how many are of the higher one."""
+
+    def __init__(self, rate: Callable[[Shape, float, float], float], high: Mapping[Shape, int]) -> None:
+        super().__init__(rate)
+        self._high = high
+
+    def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | str:
+        glimpse = super().look(shape, seconds, idle_s)
+        assert isinstance(glimpse, Glimpse)
+        low, high = glimpse.durations_ns[0], round(glimpse.durations_ns[0] / 1.01)
+        count = self._high.get(shape, 0)
+        return Glimpse((low,) * (SAMPLES - count) + (high,) * count, glimpse.launches)
 
 
 def field(count: int = 64) -> list[Shape]:

@@ -1,10 +1,13 @@
 """One look: what it takes, and that it leaves nothing behind."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from suite.case import Case, Regime, Workload, items
-from suite.measure.look import LEAST_SAMPLES, Glimpse, Look, Unsupported
-from tests.fake.backend import FakeBackend
+from suite.measure.look import BRIEF_S, LEAST_SAMPLES, LONG_S, Glimpse, Look, Unsupported
+from tests.fake.backend import FakeBackend, FakeKernel, FakeSampler
 
 WARM = Regime("warm", "sustained", "device")
 
@@ -31,6 +34,62 @@ def test_a_look_lasts_about_as_long_as_asked() -> None:
 def test_a_look_that_is_shorter_than_two_launches_takes_two() -> None:
     look = Look(Counting({}), case(), seed=1, sample_s=1e-3)
     assert len(look.take(0.0).durations_ns) == LEAST_SAMPLES
+
+
+class Noting(Counting):
+    """Notes which dispatch each sampler is for, and how many samples it is asked for."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.asked: list[tuple[str, int]] = []
+
+    def sampler(self, kernel: FakeKernel, case: Case, sample_s: float) -> FakeSampler:
+        made = super().sampler(kernel, case, sample_s)
+        sample, dispatch = made.sample, case.regime.dispatch
+
+        def noted(count: int) -> Sequence[int]:
+            self.asked.append((dispatch, count))
+            return sample(count)
+
+        made.sample = noted  # type: ignore[method-assign]
+        return made
+
+
+def test_a_long_launch_is_looked_at_briefly_without_the_sampler_of_its_regime() -> None:
+    """The launch that told its length is the first look, the next is one more; a look that is not brief gets the sampler."""
+    backend = Noting({"flop_s": {"bf16": 1e12}})
+    look = Look(backend, case(2048), seed=1, sample_s=1e-3)
+    assert look.take(0.0).durations_ns[0] * 1e-9 > LONG_S
+    assert backend.asked == [("call", 1)]
+    assert len(look.take(0.0).durations_ns) == 1
+    assert backend.asked == [("call", 1)] * 2
+    look.take(BRIEF_S)
+    look.take(0.0)
+    assert [dispatch for dispatch, _ in backend.asked[2:]] == ["device"] * 2
+    look.close()
+    assert backend.alive == 0
+
+
+def test_a_look_from_idle_is_never_brief() -> None:
+    backend = Noting({"flop_s": {"bf16": 1e12}})
+    Look(backend, case(2048), seed=1, sample_s=1e-3).take(0.0, idle_s=1e-6)
+    assert [dispatch for dispatch, _ in backend.asked] == ["call", "device"]
+
+
+def test_a_short_launch_is_timed_as_its_regime_asks_from_the_first_look_on() -> None:
+    backend = Noting({})
+    Look(backend, case(), seed=1, sample_s=1e-3).take(0.0)
+    assert [dispatch for dispatch, _ in backend.asked] == ["call", "device"]
+
+
+def test_where_single_launches_are_not_offered_no_look_is_brief() -> None:
+    class Without(Noting):
+        def supports(self, case: Case) -> str | None:
+            return "no calls" if case.regime.dispatch == "call" else super().supports(case)
+
+    backend = Without({"flop_s": {"bf16": 1e12}})
+    Look(backend, case(2048), seed=1, sample_s=1e-3).take(0.0)
+    assert backend.asked == [("device", LEAST_SAMPLES)]
 
 
 def test_nothing_is_held_once_it_is_closed() -> None:

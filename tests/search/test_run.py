@@ -24,8 +24,8 @@ QUICK = (
     "search.budget_s=0.5", "search.warm_up_s=0", "measure.steady_window_s=0.002", "measure.steady_timeout_s=0.01",
     "measure.min_time_s=0.001", "measure.max_time_s=0.01", "measure.burst_first_idle_s=0", "measure.burst_idle_s=0",
 )  # fmt: skip
-# Nine candidates, eight of a grid and the best, whatever the host's pace: 10 looks make them ready, 18 are round 1, 12 round 2.
-# A launch is so long that a look takes few samples.
+# Nine candidates, eight of a grid and the best, whatever the host's pace: 2 looks that are not brief make them ready, and each
+# round begins with one: 19 are round 1, 11 round 2.  A launch is so long that a look takes few samples.
 NINE = (
     "search.step=64", "search.m=128", "search.n=128", "search.k=128", "search.budget_s=600",
     "++backends.fake.options.launch_s=0.01",
@@ -147,7 +147,7 @@ def test_one_load_is_searched_alone_where_it_was_asked_for(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("words", "let_through", "results"),
     [
-        ("round 1 of 3, 9 candidates", {"looks": 12}, CALIBRATION),
+        ("round 1 of 4, 9 candidates", {"looks": 8}, CALIBRATION),
         ("[ 7/11]", {"finalists": 2}, CALIBRATION + 2),
         pytest.param("[10/11]", {"finalists": 5}, CALIBRATION + 5, marks=pytest.mark.thorough),
     ],
@@ -173,7 +173,7 @@ def test_a_killed_search_goes_on_and_nothing_is_lost_or_doubled(
 
 
 def test_an_interrupted_search_ends_in_order_and_goes_on(tmp_path: Path) -> None:
-    status, out, err = stopped(tmp_path, signal.SIGINT, "round 2 of 3, 6 candidates", looks=30)
+    status, out, err = stopped(tmp_path, signal.SIGINT, "round 2 of 4, 5 candidates", looks=26)
     assert (status, err) == (130, "")
     assert "interrupted: SIGINT received, 6 cases left" in out
     resumed = roofbench(tmp_path, "run", "resume=latest")
