@@ -18,7 +18,7 @@ WARP_STEPS = 0.5  # that each warp adds to those
 SPLIT_ENDS = 3  # that a sum over parts costs more
 X_STEPS = 0.05  # that a group of K takes for each row of X
 SPLITS = (1, 2)
-MOST_CANDIDATES = 10
+MOST_CANDIDATES = 12
 
 
 class Config(NamedTuple):
@@ -63,6 +63,8 @@ CONFIGS = (
     Config(1, 4, 4, 112, in_fp16=True),
     Config(1, 4, 4, 96, x_ahead=1, in_fp16=True),
     Config(2, 8, 2, 128, x_ahead=1, in_fp16=True),
+    Config(4, 8, 2, 255),
+    Config(2, 8, 4, 255),
 )
 FEWEST_SETS = 4  # of columns that share what X takes to be in fp16
 
