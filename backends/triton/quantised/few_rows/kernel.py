@@ -327,85 +327,25 @@ def few_rows(
                             xs, down = brought_up(xs, WARPS, COLUMNS, DTYPE, ASM)
                         begin = begin_of(xs, WARPS, COLUMNS, FORMAT, IN_FP16, DTYPE)
                 if turn % AHEAD == 0:
-                    acc = with_group(
-                        acc,
-                        w0,
-                        scales,
-                        zeros,
-                        xs,
-                        begin,
-                        chosen,
-                        turn,
-                        SETS,
-                        WARPS,
-                        TILES,
-                        COLUMNS,
-                        FORMAT,
-                        IN_FP16,
-                        DTYPE,
-                        ASM,
-                    )
-                    w0 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
+                    words = w0
                 elif turn % AHEAD == 1:
-                    acc = with_group(
-                        acc,
-                        w1,
-                        scales,
-                        zeros,
-                        xs,
-                        begin,
-                        chosen,
-                        turn,
-                        SETS,
-                        WARPS,
-                        TILES,
-                        COLUMNS,
-                        FORMAT,
-                        IN_FP16,
-                        DTYPE,
-                        ASM,
-                    )
-                    w1 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
+                    words = w1
                 elif turn % AHEAD == 2:
-                    acc = with_group(
-                        acc,
-                        w2,
-                        scales,
-                        zeros,
-                        xs,
-                        begin,
-                        chosen,
-                        turn,
-                        SETS,
-                        WARPS,
-                        TILES,
-                        COLUMNS,
-                        FORMAT,
-                        IN_FP16,
-                        DTYPE,
-                        ASM,
-                    )
-                    w2 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
+                    words = w2
                 else:
-                    acc = with_group(
-                        acc,
-                        w3,
-                        scales,
-                        zeros,
-                        xs,
-                        begin,
-                        chosen,
-                        turn,
-                        SETS,
-                        WARPS,
-                        TILES,
-                        COLUMNS,
-                        FORMAT,
-                        IN_FP16,
-                        DTYPE,
-                        ASM,
-                    )
-                    w3 = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
+                    words = w3
+                acc = with_group(
+                    acc, words, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, IN_FP16, DTYPE, ASM
+                )
+                words = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
+                if turn % AHEAD == 0:
+                    w0 = words
+                elif turn % AHEAD == 1:
+                    w1 = words
+                elif turn % AHEAD == 2:
+                    w2 = words
+                else:
+                    w3 = words
                 chosen += 1
                 if turn + 1 == STRIP or (turn + 1) % SETS == 0:
                     after = next_group(group, turn, 1, FAR)
