@@ -41,6 +41,9 @@ _WORKLOAD = tables.table_of(tables.Workload)
 COMPARED = (Evidence.MEASURED, Evidence.SIMULATED)
 
 
+USUAL_DATA = "normal"
+
+
 class Calibrated(NamedTuple):
     """One base figure with the UTC time at which it was measured, as result rows have it.
 
@@ -66,7 +69,8 @@ class RoofKey(NamedTuple):
 def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str] | None = None) -> dict[RoofKey, float]:
     """The best verified operations per second of each device, pipe and load; of all devices, or of those named.
 
-    What was contended or is not resolved is never the best, nor is a rate that none can have been.
+    What was contended or is not resolved is never the best, nor is a rate that none can have been, nor one on other than
+    normal data: zeros leave a power limit more of the clock.
     """
     # By the device's row first, which one index answers, then by chip: a chip has a row in every run.  Of each group the
     # index is read from the fastest down to the first that may be a roof; only these are looked at as rows.
@@ -78,7 +82,7 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
     same = (_SUMMARY.c[name] == group.c[name] for name in ("device_id", "pipe", "load"))
     fastest = (
         select(_SUMMARY.c.flop_s)
-        .where(*verified, *same, _is_rate(_SUMMARY.c.flop_s), _is_resolved(), _was_alone())
+        .where(*verified, *same, _is_rate(_SUMMARY.c.flop_s), _is_resolved(), _was_alone(), _is_of_normal_data())
         .order_by(_SUMMARY.c.flop_s.desc())
         .limit(1)
         .correlate(group)
@@ -235,6 +239,13 @@ def _is_resolved() -> ColumnElement[bool]:
 def _was_alone() -> ColumnElement[bool]:
     """Whether nobody else is known to have used the device meanwhile."""
     return ~exists().where(_RESULT.c.id == _SUMMARY.c.result_id, _RESULT.c.contended).correlate(_SUMMARY)
+
+
+def _is_of_normal_data() -> ColumnElement[bool]:
+    """Whether the operands were drawn as they are unless a user asks for others."""
+    of_workload = _CASE.join(_WORKLOAD, _WORKLOAD.c.id == _CASE.c.workload_id).join(_RESULT, _RESULT.c.case_id == _CASE.c.id)
+    normal = select(_RESULT.c.id).select_from(of_workload).where(_WORKLOAD.c.distribution == USUAL_DATA)
+    return normal.where(_RESULT.c.id == _SUMMARY.c.result_id).correlate(_SUMMARY).exists()
 
 
 def _llc_bytes(device: DeviceRow) -> int | None:

@@ -9,7 +9,7 @@ import torch
 from backends.torch import jobs
 from backends.torch.gemm.epilogue import BLOCK_ELEMENTS, Finished, Weights, by_library, told_of
 from backends.torch.gemm.sizes import Sizes
-from backends.torch.target import cuda_target
+from backends.torch.target import Target, cuda_target
 from suite.case import Case
 from suite.jobs.gemm import EPILOGUES, GemmJob
 from tests.backends.cases import any_cpu, fresh_verdict, gemm_case, run_all, verdict
@@ -231,6 +231,11 @@ def triton_case(case: Case) -> Case:
     return replace(case, implementation="triton")
 
 
+@pytest.mark.parametrize(("target", "said"), [(HOPPER, "has no epilogue bias; library"), (any_cpu(), "runs on GPUs")])
+def test_a_refusal_names_what_another_epilogue_would_not_help_first(target: Target, said: str) -> None:
+    assert said in (jobs.reason(triton_case(finished_case("bf16", "bias", 32, 32, 32)), target) or "")
+
+
 @pytest.mark.parametrize(
     ("case", "words"),
     [
@@ -238,7 +243,6 @@ def triton_case(case: Case) -> Case:
         (finished_case("fp64", "silu", 32, 32, 32), ("epilogue silu", "not for fp64")),
         (finished_case("fp8_e4m3", "bias_relu", 32, 32, 32), ("not for fp8_e4m3",)),
         (finished_case("bf16", "bias_gelu", 32, 32, 32), ("no epilogue 'bias_gelu'", "bias_gelu_tanh")),
-        (triton_case(finished_case("bf16", "bias", 32, 32, 32)), ("implementation triton has no epilogue bias", "library")),
         (
             finished_case("fp32", "bias", 32, 32, 32, switches={"emulation": "bf16x9"}),
             ("emulated product", "without epilogue bias"),

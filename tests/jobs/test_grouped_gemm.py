@@ -232,7 +232,8 @@ def test_parameters_are_read_back_as_they_were(sizes):
         ({"fp8_fast_accum": "yes"}, "jobs.grouped_gemm.fp8_fast_accum=yes is neither true nor false"),
         (
             {"formats": ["fp8_e4m3"], "scaling": "block", "shapes": ["192x256"]},
-            "fp8_e4m3 in blocks has scales for every 128 rows of B, and n=192 would have one of two groups; pad N to 256",
+            "fp8_e4m3 in blocks has one scale for every 128 rows of B: with n=192 the last rows of a group would share theirs "
+            "with the first of the next; pad N to 256",
         ),
         ({"formats": ["fp8_e4m3"], "scaling": "block", "shapes": ["128x192"]}, "and k=192 is no multiple; pad K to 256"),
     ],

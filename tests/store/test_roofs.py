@@ -1,5 +1,6 @@
 """The empirical roof is the best that a device has been seen to do, and only of what was resolved."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -132,3 +133,15 @@ def test_what_was_contended_is_no_roof_and_has_no_share_above_one(path: str, con
         assert reader.calibration("a1b2", "cuda").triad_bytes_s == 8e9  # what bounds results, as nothing else is known
     assert shares(path, "calibration") == ([0.5, 1.0, 0.25] if is_roof else [1.0, None, 0.5])
     assert (shares(path, "gemm")[1] is None) is not is_roof
+
+
+def test_other_than_normal_data_is_no_roof_but_has_its_share_of_one(path: str) -> None:
+    """A product of zeros takes less power, and is faster under a limit of it."""
+    of_zeros = material.case(1)
+    of_zeros = replace(of_zeros, workload=replace(of_zeros.workload, distribution="zeros"))
+    summary = material.summary(flop_s=4e14, p50_s=1e-3)
+    zeros = material.record(material.planned(of_zeros), material.measurement(), summary=summary)
+    run_of(path, memory("copy", 4e12), product(0, 2e14, p50_s=1e-3), zeros)
+    with Reader.open(path) as reader:
+        assert list(reader.empirical_roofs().values()) == [2e14]
+    assert shares(path, "gemm") == [1.0, 2.0]

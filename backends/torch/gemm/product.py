@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from backends.torch.check import project
@@ -24,6 +25,8 @@ class Product:
         a, b = operands
         a_mk = rows_of(a, self._layout[0] == "t", row, row + rows)
         b_nk = rows_of(b, self._layout[1] == "n", column, column + columns)
+        if a.data.dtype == b.data.dtype == torch.float64:
+            return extended(a_mk, b_nk)
         return a_mk @ b_nk.t()
 
     def project(self, operands: Sequence[Operand], vector: torch.Tensor) -> torch.Tensor:
@@ -40,6 +43,15 @@ class Product:
         a, b = operands
         of_a = rows_of(a, self._layout[0] == "t", 0, rows).square().mean(0)
         return math.sqrt(float(of_a @ rows_of(b, self._layout[1] == "n", 0, columns).square().mean(0)))
+
+
+def extended(a_mk: torch.Tensor, b_nk: torch.Tensor) -> torch.Tensor:
+    """The product of float64, with sums in numpy's long double: 64 bits of mantissa on x86, and by loops of its own anywhere.
+
+    On a CPU the library that is judged would otherwise judge itself, and its error come out as nothing.
+    """
+    a, b = (each.numpy().astype(np.longdouble) for each in (a_mk, b_nk))
+    return torch.from_numpy((a @ b.T).astype(np.float64))
 
 
 def rows_of(operand: Operand, transposed: bool, start: int, stop: int) -> torch.Tensor:

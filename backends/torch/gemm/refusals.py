@@ -142,7 +142,7 @@ def _compiled_reason(case: Case, target: Target) -> str | None:
 def _triton_reason(case: Case, target: Target) -> str | None:
     """Formats, epilogues, devices and switches that roofbench's own kernels are not made for."""
     name = name_of(case.workload)
-    if name != NO_EPILOGUE:
+    if name != NO_EPILOGUE and target.kind != "cpu":  # there, taking none would not help
         return f"implementation {case.implementation} has no epilogue {name}; library and compiled have, or take none"
     taken = IMPLEMENTATIONS[case.implementation]
     told = format_reason(case.implementation, taken, case.workload.format) or no_own_kernels(case.implementation, target)

@@ -32,7 +32,8 @@ def refuses(workload: Workload, target: Target) -> str | None:
     """What torch does not have, or has as a loop that waits for the device."""
     scaling, sizes = scaling_of(workload), sizes_of(workload)
     if scaling == BLOCK:
-        return "torch's grouped products take fp8 with scales of rows, not of blocks; take scaling=row, or triton"
+        others = "loop" if target.kind == "cpu" else "loop or triton, or scaling=row"
+        return f"torch's grouped products take fp8 with scales of rows, not of blocks; take {others}"
     call = PLAIN if scaling is None else SCALED
     if not _has(call):
         return f"torch {torch.__version__} has no {call}; take loop"

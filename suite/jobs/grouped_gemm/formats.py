@@ -38,6 +38,6 @@ def misfit(name: str, scaling: str | None, groups: int, n: int, k: int) -> str |
         return None
     told = LADDER[name].variants[BLOCK].misfit(f"{name} in blocks", k)
     if told is None and n % SIDE and groups > 1:
-        told = f"{name} in blocks has scales for every {SIDE} rows of B, and n={n} would have one of two groups; pad N to "
-        told += str(-(-n // SIDE) * SIDE)
+        shared = f"with n={n} the last rows of a group would share theirs with the first of the next"
+        told = f"{name} in blocks has one scale for every {SIDE} rows of B: {shared}; pad N to {-(-n // SIDE) * SIDE}"
     return told

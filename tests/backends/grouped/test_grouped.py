@@ -168,7 +168,7 @@ def test_only_what_is_rounded_has_a_quantisation_error_and_8_bits_have_more() ->
         ({"format_name": "fp8_e4m3"}, "torch._scaled_grouped_mm runs on GPUs; take loop"),
         (
             {"format_name": "fp8_e4m3", "scaling": "block"},
-            "torch's grouped products take fp8 with scales of rows, not of blocks; take scaling=row, or triton",
+            "torch's grouped products take fp8 with scales of rows, not of blocks; take loop",
         ),
         (
             {"sizes": SIZES._replace(k=100)},
