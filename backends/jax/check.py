@@ -3,6 +3,7 @@
 Outputs are matrices (rows x columns).
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -34,6 +35,13 @@ POISON = {
 
 def poisoned(shape: tuple[int, ...], dtype: Any) -> jax.Array:
     """A new array that holds nothing but poison."""
+    array: jax.Array = _poisoned(shape=shape, dtype=jnp.dtype(dtype))
+    return array
+
+
+@partial(jax.jit, static_argnames=("shape", "dtype"))
+def _poisoned(*, shape: tuple[int, ...], dtype: jnp.dtype) -> jax.Array:
+    """In one program: by itself each step holds what it makes and what it was given."""
     pattern = POISON[jnp.dtype(dtype).name]
     return jax.lax.bitcast_convert_type(jnp.full(shape, pattern.bits, pattern.view), dtype)
 

@@ -7,10 +7,12 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from backends.host import cgroup
+from backends.host.cpuinfo import memory_available_bytes
 from backends.jax import check
-from backends.jax.data import Operand, drawn
+from backends.jax.data import Operand, drawn, give_back
 from backends.jax.hlo import parse, targets
-from backends.jax.program import Compute, Loop, Operands, compile_launch, compile_loop
+from backends.jax.program import Compute, Loop, Operands, compile_launch, compile_loop, temporary_bytes
 from backends.seeds import mixed_seed
 from suite.backend import FEW_ELEMENTS, Observed, Probe, Reference
 
@@ -69,6 +71,8 @@ class XlaKernel:
         self._spares: list[list[jax.Array]] = []
         self._latest = 0
         self._launch = compile_launch(plan.compute, self._arguments[0], self.outputs[0])
+        if all(device.platform == "cpu" for device in self.outputs[0].devices()):
+            _refuse_without_room(temporary_bytes(self._launch))
         self._description = dict(describe(self._launch.text))
         self.execution: str = self._description.pop("execution")
 
@@ -126,6 +130,7 @@ class XlaKernel:
     def poison(self) -> None:
         shape, dtype = self._plan.output
         for index in range(self.sets):
+            self.outputs[index].delete()  # its memory is free for the next
             self.outputs[index] = check.poisoned(shape, dtype)
 
     def observe(self, probe: Probe) -> Observed:
@@ -141,15 +146,13 @@ class XlaKernel:
         return Reference(tiles, self._plan.formula.project(operands, signs), expected_size=expected)
 
     def describe(self) -> Mapping[str, Any]:
-        executable = self._launch.run
-        memory = executable.memory_analysis()
         return {
             **self._description,
             "library": "XLA",
             "custom_calls": list(targets(parse(self._launch.text))),
             "compile_s": self._launch.compile_s,
-            "cost_analysis": _numbers(executable.cost_analysis() or {}, ("flops", "bytes accessed", "optimal_seconds")),
-            "temporary_bytes": int(getattr(memory, "temp_size_in_bytes", 0)),
+            "cost_analysis": _numbers(self._launch.run.cost_analysis() or {}, ("flops", "bytes accessed", "optimal_seconds")),
+            "temporary_bytes": temporary_bytes(self._launch),
             "distribution": self.distribution,
             "reference": "float64",
         }
@@ -157,6 +160,7 @@ class XlaKernel:
     def close(self) -> None:
         """Drop the buffers."""
         self.inputs, self.outputs, self._arguments, self._spares = [], [], [], []
+        give_back()
 
     def _slots(self, rotations: int) -> tuple[tuple[jax.Array, ...], ...]:
         """Outputs of every set for each rotation of a turn: the kernel's own first."""
@@ -173,6 +177,17 @@ class XlaKernel:
         scales = iter(arrays[len(old) :])
         return tuple(
             Operand(data, None if operand.scale is None else next(scales)) for operand, data in zip(old, arrays, strict=False)
+        )
+
+
+def _refuse_without_room(needed: int) -> None:
+    """A host gives out memory that it does not have, and ends whoever then uses it."""
+    left, free = cgroup.memory_left_bytes(), memory_available_bytes()
+    free = free if left is None else min(free, left)
+    if needed > free:
+        raise MemoryError(
+            f"XLA's program needs {needed / 1e9:.3g} GB beside its operands and output; {free / 1e9:.3g} GB are available; "
+            "take a smaller case"
         )
 
 

@@ -86,6 +86,11 @@ def compile_loop(
     raise NotALoop("; ".join(refused))
 
 
+def temporary_bytes(program: Compiled) -> int:
+    """What a run of it takes beside its arguments and results, such as operands converted to a type that is multiplied."""
+    return int(getattr(program.run.memory_analysis(), "temp_size_in_bytes", 0))
+
+
 def looped(compute: Compute, turns: int, tie: Tie) -> Callable[..., Any]:
     """A function of all operands and slots of outputs that takes ``turns`` turns and returns both.
 

@@ -1,21 +1,16 @@
 """A product on XLA that says what storing its operands in their format costs it."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from backends.jax.data import DISTRIBUTIONS, Operand
+from backends.jax.data import Operand, Window, windows
 from backends.jax.kernel import XlaKernel
 from backends.jax.widening import wide
 from backends.rounding import EXACT, Sampled, depth, relative_error, strips
 from backends.seeds import mixed_seed
-
-Span = tuple[int, int]
-Part = tuple[Span, Span]
 
 
 class Side(NamedTuple):
@@ -24,7 +19,7 @@ class Side(NamedTuple):
     transposed: bool
     rows: int
 
-    def parts(self, depth: int) -> tuple[Part, ...]:
+    def parts(self, depth: int) -> tuple[Window, ...]:
         """What is looked at, as rows and columns of the operand as it is stored."""
         along = (0, depth)
         return tuple((along, span) if self.transposed else (span, along) for span in strips(self.rows))
@@ -55,8 +50,8 @@ class RoundedKernel(XlaKernel):
 
     def _sampled(self, place: int, side: Side, depth: int) -> Sampled:
         parts, operand = side.parts(depth), self.inputs[0][place]
-        key = jax.random.key(mixed_seed(self._seed, 0, place))
-        drawn = _drawn(key, shape=operand.data.shape, distribution=self.distribution, parts=parts)
+        rows, columns = operand.data.shape
+        drawn = windows((rows, columns), self.distribution, mixed_seed(self._seed, 0, place), parts)
         scale = 1.0 if operand.scale is None else float(operand.scale)
         return Sampled(_joined(side, _stored(operand, parts)) * scale, _joined(side, drawn))
 
@@ -66,12 +61,5 @@ def _joined(side: Side, parts: Sequence[jax.Array]) -> Any:
     return np.concatenate([each.T if side.transposed else each for each in numbers])
 
 
-def _stored(operand: Operand, parts: Sequence[Part]) -> list[jax.Array]:
+def _stored(operand: Operand, parts: Sequence[Window]) -> list[jax.Array]:
     return [operand.data[first:last, left:right] for (first, last), (left, right) in parts]
-
-
-@partial(jax.jit, static_argnames=("shape", "distribution", "parts"))
-def _drawn(key: jax.Array, *, shape: tuple[int, int], distribution: str, parts: tuple[Part, ...]) -> list[jax.Array]:
-    """Parts of the numbers that ``backends.jax.data.drawn`` rounds: all are drawn, in no more memory than filling took."""
-    values = DISTRIBUTIONS[distribution](key, shape, jnp.dtype(jnp.float32))
-    return [values[first:last, left:right] for (first, last), (left, right) in parts]

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# In float64, over all threads: what a check adds to the memory that a case is planned to take.
-SCRATCH_BYTES = 64 * 2**20
+# In float64, over all threads: what a check adds to the memory that a case is planned to take.  Several times as much stays
+# with the process, which keeps for each thread what it freed.
+SCRATCH_BYTES = 16 * 2**20
 MOST_THREADS = 16  # past which memory, not arithmetic, is what reading waits for
 
 

@@ -17,14 +17,14 @@ from jax import lax
 from numpy.typing import NDArray
 
 from backends.decode_data import LOUD, meeting_columns
-from backends.jax.data import DISTRIBUTIONS, Operand, drawn
+from backends.jax.data import DISTRIBUTIONS, Operand, drawn, viewed, written_as
 from backends.jax.decode.stored import DTYPES, Storing
 from backends.jax.decode.table import cache_pages, drawn_table
 from backends.jax.widening import wide
 from backends.seeds import mixed_seed
 from suite.jobs.decode import Sizes
 
-CHUNK_NUMBERS = 1 << 24  # drawn, rounded and put into their pages at a time
+CHUNK_NUMBERS = 1 << 22  # drawn, rounded and put into their pages at a time
 
 
 class Step(NamedTuple):
@@ -91,7 +91,7 @@ def cache_shape(step: Step, width: int) -> tuple[int, int, int, int]:
 def _cache(step: Step, width: int, special: Special, distribution: str, seed: int) -> Operand:
     """Every number is drawn twice where all share a scale, which is known only once every number has been seen."""
     scaling = step.storing.scaling
-    data = jnp.zeros(cache_shape(step, width), step.storing.dtype)
+    data = jnp.zeros(cache_shape(step, width), written_as(step.storing.dtype))
     shape = scale_shape(step)
     scale = None if shape is None else jnp.ones(shape, jnp.float32)
     if scaling == "tensor":
@@ -102,7 +102,7 @@ def _cache(step: Step, width: int, special: Special, distribution: str, seed: in
         special = special._replace(loud=np.sign(special.loud) * np.float32(np.inf))  # cut off at the largest code
     for start, count, key in _chunks(step, seed, width):
         data, scale = _written(data, scale, key, special, start, step, count, width, distribution)
-    return Operand(data, scale)
+    return Operand(viewed(data, step.storing.dtype), scale)
 
 
 def _chunks(step: Step, seed: int, width: int) -> Iterator[tuple[int, int, jax.Array]]:
@@ -141,7 +141,7 @@ def _written(
     width: int,
     distribution: str,
 ) -> tuple[jax.Array, jax.Array | None]:
-    """The cache with some pages written, and its scales where each token has its own."""
+    """The cache, or its bits, with some pages written, and its scales where each token has its own."""
     sizes, storing = step.sizes, step.storing
     numbers = _numbers(key, special, start, step, count, width, distribution)
     unused = _within(special.unused, start * sizes.page_size, numbers.shape[1])
@@ -153,7 +153,8 @@ def _written(
         assert scale is not None
         scale = lax.dynamic_update_slice(scale, of_tokens.reshape(-1, count, sizes.page_size), (0, start, 0))
     pages = storing.codes(numbers, of_numbers).reshape(-1, count, sizes.page_size, width)
-    return lax.dynamic_update_slice(data, pages, (0, start, 0, 0)), scale
+    written = pages if data.dtype == pages.dtype else lax.bitcast_convert_type(pages, data.dtype)
+    return lax.dynamic_update_slice(data, written, (0, start, 0, 0)), scale
 
 
 def _within(places: jax.Array | NDArray[np.int64], start: jax.Array | int, count: int) -> jax.Array:
