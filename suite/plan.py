@@ -78,15 +78,23 @@ def plan(config: RunConfig, slots: Sequence[DeviceSlot], calibrated: Collection[
     cases = [case for machine in machines if machine.slot.slot not in calibrated for case in _calibration(machine, config)]
     if config.search is None:  # what a search measures follows from what it finds
         cases += _sweep(config, machines, first_cohort=len(cases))
+    check_count(config, cases)
+    if config.oversize == "refuse":
+        _refuse_oversize(cases, machines)
+    return tuple(cases)
+
+
+def check_count(config: RunConfig, cases: Sequence[PlannedCase], axes: str = "formats, shapes, regimes") -> None:
+    """Raise ``UsageError`` for more than ``max_cases`` cases on a device; ``axes`` are what can be shortened.
+
+    The cases of a search are counted by whoever knows what stands in for them: none of them is in a plan.
+    """
     most = max(Counter(case.slot for case in cases).values(), default=0)
     if config.max_cases is not None and most > config.max_cases:
         raise UsageError(
             f"the plan has {most} cases for one device, above max_cases={config.max_cases}; "
-            "shorten an axis (formats, shapes, regimes), or write max_cases=null for no limit"
+            f"shorten an axis ({axes}), or write max_cases=null for no limit"
         )
-    if config.oversize == "refuse":
-        _refuse_oversize(cases, machines)
-    return tuple(cases)
 
 
 def ceilings(info: DeviceInfo | None, config: RunConfig) -> Ceilings | None:

@@ -5,7 +5,6 @@ import gc
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.commands.options import add_config_dir, add_json
@@ -14,6 +13,7 @@ from suite.commands.output import json_array
 if TYPE_CHECKING:
     from suite.planned import DeviceSlot, PlannedCase
     from suite.rows import RunInfo
+    from suite.search.expected import Waiting
     from suite.search.subject import Subject
     from suite.settings import RunConfig
 
@@ -36,8 +36,7 @@ EXAMPLES_LEFT_OUT = 3  # workloads named before the rest is only counted
 
 
 class Planned(NamedTuple):
-    """A plan with what it was made from.  ``sought`` stand for the cases that its ``searches`` will have found, after looking
-    for ``hunting_s`` on each slot.
+    """A plan with what it was made from.  ``waiting`` are those of its ``searches`` that have something left to measure.
 
     ``unchecked`` says why memory was not checked, empty when it was.  ``resumed`` is the run that it goes on with; ``cases``
     are then what is left of it.  ``unread`` says why a store that is there was not asked for what it has, ``recalibrated`` why
@@ -52,13 +51,20 @@ class Planned(NamedTuple):
     unread: str = ""
     recalibrated: tuple[str, ...] = ()
     searches: "tuple[Subject, ...]" = ()
-    sought: "Sequence[PlannedCase]" = ()
-    hunting_s: Mapping[int, float] = MappingProxyType({})
+    waiting: "Sequence[Waiting]" = ()
 
     @property
-    def searching(self) -> "list[Subject]":
-        """The searches that have something left to measure."""
-        return [subject for subject in self.searches if any(each in self.sought for each in subject.outline.stand_ins)]
+    def sought(self) -> "list[PlannedCase]":
+        """Stand-ins for the cases that the searches have yet to find."""
+        return [stand_in for each in self.waiting for stand_in in each.stand_ins]
+
+    @property
+    def hunting_s(self) -> Mapping[int, float]:
+        """What looking for them is predicted to take on each slot."""
+        by_slot: dict[int, float] = {}
+        for each in self.waiting:
+            by_slot[each.subject.slot.slot] = by_slot.get(each.subject.slot.slot, 0.0) + each.hunting_s
+        return by_slot
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +106,7 @@ def _text_lines(planned: Planned) -> Iterator[str]:
 def _json_lines(planned: Planned) -> Iterator[str]:
     names = {slot.slot: slot.info.name if slot.info else None for slot in planned.slots}
     rows = [_json_row(case, names[case.slot]) for case in planned.cases]
-    return json_array([*rows, *(_json_search(subject, names[subject.slot.slot]) for subject in planned.searches)])
+    return json_array([*rows, *(_json_search(each, names[each.subject.slot.slot]) for each in planned.waiting)])
 
 
 def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
@@ -119,13 +125,14 @@ def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
     known = look(config.store.url, placed.slots, resumed)
     searches = searched(placed.config, placed.slots)
     planned = cases(placed.config, placed.slots, known, resumed, searches)
+    if resumed is None:
+        refuse_too_many(placed.config, planned, searches)
     again = tuple(known.recalibrated(placed.slots)) if resumed is None else ()
     found = Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread, again, searches)
     if searches:
-        from suite.search.expected import still_hunting_s, still_sought
+        from suite.search.expected import waiting
 
-        waiting = searches, planned, known.done
-        found = found._replace(sought=still_sought(*waiting), hunting_s=still_hunting_s(*waiting))
+        found = found._replace(waiting=waiting(searches, planned, known.done))
     if resumed is not None:
         from suite.sweep import left
 
@@ -142,18 +149,27 @@ def searched(config: "RunConfig", slots: "Sequence[DeviceSlot]") -> "tuple[Subje
     return searches(config, slots)
 
 
+def refuse_too_many(config: "RunConfig", cases: "Sequence[PlannedCase]", searches: "Sequence[Subject]") -> None:
+    """``UsageError`` where searches bring a plan above ``max_cases``, which counts what a device is going to measure."""
+    if searches:
+        from suite.plan import check_count
+        from suite.search.expected import sought
+
+        check_count(config, [*cases, *sought(searches)], "formats, regimes, search.finalists")
+
+
 def _case_lines(planned: Planned) -> Iterator[str]:
     several = len(planned.slots) > 1
     titles = [f"{case.case.title}{_on(case.slot, several)}" for case in planned.cases]
     width = min(TITLE_WIDTH, max(map(len, titles), default=0))
-    if planned.cases or planned.searches:
+    if planned.cases or planned.waiting:
         yield _line("case", width, "memory", "time")
     for title, case in zip(titles, planned.cases, strict=True):
         ending = f"{case.verdict.value}: {case.reason}" if case.verdict else f"{case.predicted_s:.1f} s"
         yield _line(title, width, _gb(case.memory_bytes), ending)
-    for subject in planned.searches:
-        title = f"search {subject.name}{_on(subject.slot.slot, several)}  {_search_words(subject)}"
-        yield _line(title, width, _gb(subject.outline.memory_bytes), f"{_search_s(subject):.1f} s")
+    for each in planned.waiting:
+        title = f"search {each.subject.name}{_on(each.subject.slot.slot, several)}  {_search_words(each)}"
+        yield _line(title, width, _gb(each.subject.outline.memory_bytes), f"{_search_s(each):.1f} s")
 
 
 def _on(slot: int, several: bool) -> str:
@@ -168,32 +184,35 @@ def _line(title: str, width: int, memory: str, time: str) -> str:
     return f"{title:<{width}}  {memory:>9}  {time:>7}"
 
 
-def _search_words(subject: "Subject") -> str:
-    """``10 s for the best of 5120 shapes, step 1024; then 3 measured cold/sustained/device and cold/burst/device``."""
+def _search_words(waiting: "Waiting") -> str:
+    """``10 s for the best of 5120 shapes, step 1024; then 3 measured cold/sustained/device and cold/burst/device``.
+
+    Of one that has looked, how much is left to be measured.
+    """
     from suite.report.words import counted
 
-    outline = subject.outline
+    subject, outline = waiting.subject, waiting.subject.outline
+    if not waiting.hunting_s:
+        return f"looked at what there is; {len(waiting.stand_ins)} of {counted(len(outline.stand_ins), 'case')} left to measure"
     regimes = " and ".join(regime.label for regime in subject.regimes)
     finalists = len(outline.stand_ins) // len(subject.regimes)
     looking = f"{subject.settings.budget_s:g} s for the best of {counted(outline.shapes, 'shape')}, step {outline.step}"
     return f"{looking}; then {finalists} measured {regimes}"
 
 
-def _search_s(subject: "Subject") -> float:
-    from suite.search.expected import hunting_s
-
-    return hunting_s(subject) + sum(case.predicted_s for case in subject.outline.stand_ins)
+def _search_s(waiting: "Waiting") -> float:
+    return waiting.hunting_s + sum(case.predicted_s for case in waiting.stand_ins)
 
 
 def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
     everything = [*planned.cases, *planned.sought]
     largest = max((case.memory_bytes for case in everything if case.verdict is None), default=0)
-    largest = max([largest, *(subject.outline.memory_bytes for subject in planned.searching)])
+    largest = max([largest, *(each.subject.outline.memory_bytes for each in planned.waiting)])
     resumed = planned.resumed
     yield ""
     if resumed is not None:
         yield f"run {resumed.run}: {len(everything)} of its {resumed.planned} cases are left"
-    if any(case.case.workload.job != CALIBRATION for case in planned.cases):
+    if planned.waiting or any(case.case.workload.job != CALIBRATION for case in planned.cases):
         yield SKIPPED
     yield f"{time_line(planned.config, planned.slots, everything, planned.hunting_s)}; at most {_gb(largest)} at once"
     if planned.unchecked:
@@ -204,8 +223,14 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
         yield planned.unread
     yield from planned.recalibrated
     yield from left_out_lines(left_out)
+    yield from not_searched_lines(planned.searches)
     if resumed is None and (nothing := nothing_left(planned.config, planned.slots, planned.cases)):
         yield f"a run is refused: {nothing}"
+    if planned.waiting:
+        from suite.search.expected import too_short
+
+        if short := too_short(planned.config, planned.waiting):
+            yield f"a run is refused: {short}"
     yield from remarks(planned.config)
 
 
@@ -280,6 +305,18 @@ def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
         yield "max_kernel_s=null measures them too"
 
 
+def not_searched_lines(searched: "Sequence[Subject]") -> Iterator[str]:
+    """The first of the shapes that a job names and that its searches do not look at, and how many more."""
+    if not searched:
+        return
+    from suite.search.expected import left_out
+
+    lines = left_out(searched)
+    yield from (f"left out: {line}" for line in lines[:EXAMPLES_LEFT_OUT])
+    if (more := len(lines) - EXAMPLES_LEFT_OUT) > 0:
+        yield f"left out: {more} more shape{'s that were' if more > 1 else ' that was'} named"
+
+
 def _device_words(slot: "DeviceSlot") -> str:
     if slot.info is None:
         return f"{slot.backend} (no device facts)"
@@ -314,10 +351,11 @@ def _json_row(planned: "PlannedCase", device: str | None) -> dict[str, Any]:
     }
 
 
-def _json_search(subject: "Subject", device: str | None) -> dict[str, Any]:
+def _json_search(waiting: "Waiting", device: str | None) -> dict[str, Any]:
     """What is known of a search before it finds anything: everything but the sizes, and so no keys."""
     from dataclasses import asdict
 
+    subject = waiting.subject
     row = _json_row(subject.outline.stand_ins[0], device)
     unknown = ("case_key", "workload_key", "flops", "compulsory_bytes", "sets")
     params = {name: value for name, value in row["params"].items() if name not in ("m", "n", "k")}
@@ -327,6 +365,6 @@ def _json_search(subject: "Subject", device: str | None) -> dict[str, Any]:
         "params": params,
         "regime": None,
         "memory_bytes": subject.outline.memory_bytes,
-        "predicted_s": _search_s(subject),
+        "predicted_s": _search_s(waiting),
         "search": {**asdict(subject.settings), "regimes": [regime._asdict() for regime in subject.regimes]},
     }

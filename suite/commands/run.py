@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from suite.rows import RunInfo
     from suite.search.subject import Subject
     from suite.settings import RunConfig
+    from suite.store.queries import Reader
     from suite.store.writer import Store
     from suite.sweep import Watch, Workers
 
@@ -161,13 +162,15 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
 
 def _resolved(config: "RunConfig", resumed: "RunInfo | None") -> "tuple[Resolved, tuple[Subject, ...]]":
     """The devices and the searches of a run; ``UsageError`` for whatever can be refused before a device is touched."""
-    from suite.commands.plan import nothing_left, searched
+    from suite.commands.plan import nothing_left, refuse_too_many, searched
     from suite.devices import resolve
     from suite.plan import plan
 
     resolved = resolve(config)
     cases = plan(resolved.config, resolved.slots, ())
     searches = searched(resolved.config, resolved.slots)
+    if resumed is None:
+        refuse_too_many(resolved.config, cases, searches)
     if resumed is None and (nothing := nothing_left(resolved.config, resolved.slots, cases)):
         raise UsageError(nothing)
     return resolved, searches
@@ -257,9 +260,16 @@ class _Ahead(NamedTuple):
 
 
 def _ahead(resolved: "Resolved", searches: "tuple[Subject, ...]", known: "Known", resumed: "RunInfo | None") -> _Ahead:
+    """``UsageError`` where ``max_time_s`` would end every part of the run before a search has come any further."""
     from suite.commands.known import cases
 
-    return _Ahead(resolved, cases(resolved.config, resolved.slots, known, resumed, searches), searches, known, resumed)
+    planned = cases(resolved.config, resolved.slots, known, resumed, searches)
+    if searches:
+        from suite.search.expected import too_short, waiting
+
+        if short := too_short(resolved.config, waiting(searches, planned, known.done)):
+            raise UsageError(short)
+    return _Ahead(resolved, planned, searches, known, resumed)
 
 
 def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Sequence[str], begun: _Begun) -> "SweepFinished":
@@ -286,7 +296,7 @@ def _measure(ahead: _Ahead, workers: "Workers", store: "Store", overrides: Seque
 
 def _say_first(ahead: _Ahead) -> None:
     """What a person should know before the first case: how long it will take, what is passed over and what left out."""
-    from suite.commands.plan import left_out_lines, remarks, time_line
+    from suite.commands.plan import left_out_lines, not_searched_lines, remarks, time_line
     from suite.plan import left_out
     from suite.search.expected import still_hunting_s, still_sought
     from suite.sweep import left
@@ -302,6 +312,7 @@ def _say_first(ahead: _Ahead) -> None:
     if ahead.resumed is None:
         sys.stdout.writelines(f"{line}\n" for line in known.recalibrated(resolved.slots))
     sys.stdout.writelines(f"{line}\n" for line in left_out_lines(left_out(resolved.config, resolved.slots)))
+    sys.stdout.writelines(f"{line}\n" for line in not_searched_lines(ahead.searches))
     sys.stdout.writelines(f"{line}\n" for line in remarks(resolved.config))
 
 
@@ -321,15 +332,27 @@ def _to_publish(run: str, path: "Path") -> str:
     return f"roofbench report {run} -o report-{run}.html{store_option(path)}"
 
 
+def _stalled(reader: "Reader", run: str) -> list[str]:
+    """The searches that going on as before would not bring any further; nothing is loaded for a run without."""
+    info = reader.resolve(run)
+    if info.config.get("search") is None:
+        return []
+    from suite.search.told import stalled_lines
+
+    return list(stalled_lines(reader, info))
+
+
 def _show(finished: "SweepFinished", store: "Store") -> int:
     from suite.commands.show import print_run
     from suite.store.queries import Reader
 
     with Reader.open(str(store.path)) as reader:
         rows = print_run(reader, finished.run)
+        stalled = [] if finished.status == "complete" or finished.by_signal else _stalled(reader, finished.run)
     sys.stdout.write(f"\nstored in {shown(store.path)}\n")
     if finished.status != "complete":
         sys.stdout.write(f"{finished.status}: {finished.reason}\n")
+        sys.stdout.writelines(f"{line}\n" for line in stalled)
         sys.stdout.write(f"{_to_go_on(finished.run, store.path)}\n")
     elif finished.by_signal:
         sys.stdout.write("interrupted: every case of this run is stored\n")

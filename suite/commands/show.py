@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from suite.store.queries import Reader
 
 IN_DOUBT = "bound_in_doubt"  # in JSON: the bandwidth that decided the bound was measured while other work ran, or not resolved
+SEARCH = "search"  # in JSON: of a result that a search measured, what that found under its load, and whether it sets a roof
 HELP_WIDTH = 124
 KEY_LENGTH = 6  # characters of a key that name a case; what is shorter and of digits alone is its number in the run
 SUMMARY = "Show a run's results as tables, or one case with its samples, telemetry and checks."
@@ -25,7 +26,9 @@ share of the roof. A collective is bound by the link: its bus bandwidth, busbw, 
 timed say how they ended and why. CASE shows one of them with everything that is kept: its floors, its samples over time with
 clock, power and temperature beneath, telemetry, checks, environment and log. Its switches without effect allow what does not
 happen on this device; they are part of its name, so that it has one name on all of them.
-In JSON, bound_in_doubt says that the bandwidth by which a bound was found was measured while other work ran, or not resolved.
+Of a search, a line for each format and load names the fastest shape, and says whether it sets the empirical roof.
+In JSON, bound_in_doubt says that the bandwidth by which a bound was found was measured while other work ran, or not resolved;
+search, of what a search measured, whether the result is_best of its format and load, and whether that sets_roof.
 
 words:
 """ + "\n".join(glossary_lines(HELP_WIDTH))
@@ -99,19 +102,41 @@ def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
     """Print a run as ``roofbench show`` does, and give its rows."""
     from suite.experiment_file import own_folder_lines
     from suite.report.doubt import doubt_lines, in_doubt
+    from suite.report.joules import without_joules
     from suite.show.results import run_lines
     from suite.show.screen import screen_of
 
     info, rows, devices = reader.resolve(run_id), reader.results(run_id), reader.devices(run_id)
-    table = run_lines(info, devices, rows, screen_of(sys.stdout), reader.pause(info.run))
-    lines = [*table, *doubt_lines(in_doubt(reader, devices, rows))]
+    table = run_lines(
+        info, devices, rows, screen_of(sys.stdout), reader.pause(info.run), without_joules=without_joules(reader, info, rows)
+    )
+    lines = [*table, *_peak_lines(reader, info, rows), *doubt_lines(in_doubt(reader, devices, rows))]
     sys.stdout.writelines(line + "\n" for line in [*lines, *own_folder_lines(info, store_override(reader.path))])
     return rows
+
+
+def _peak_lines(reader: "Reader", info: "RunInfo", rows: "list[ResultRow]") -> Iterable[str]:
+    """What the searches of a run found; nothing is loaded for a run without."""
+    if info.config.get("search") is None:
+        return ()
+    from suite.search.told import peak_lines
+
+    return peak_lines(reader, info, rows)
+
+
+def _peaks(reader: "Reader", info: "RunInfo", rows: "list[ResultRow]") -> dict[int, dict[str, Any]]:
+    """The same of each result of a search, by its id."""
+    if info.config.get("search") is None:
+        return {}
+    from suite.search.told import peaks
+
+    return {row.result_id: {SEARCH: each.to_json(row)} for each in peaks(reader, info, rows) for row in each.of}
 
 
 def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     from suite.experiment_file import own_folder_lines
     from suite.report.doubt import doubt_lines, in_doubt
+    from suite.report.joules import without_joules
     from suite.report.trust import distrust_lines
     from suite.show.imported import imported_lines
     from suite.show.results import case_hint, run_lines
@@ -121,16 +146,18 @@ def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     rows = reader.results(info.run)
     if args.json:
         doubted = in_doubt(reader, reader.devices(info.run), rows)
-        return json_array({**row.to_json(), IN_DOUBT: row.result_id in doubted} for row in rows)
+        peaks = _peaks(reader, info, rows)
+        return json_array({**row.to_json(), IN_DOUBT: row.result_id in doubted, **peaks.get(row.result_id, {})} for row in rows)
     if args.keys:
         return (_keyed(number, row, len(str(len(rows)))) for number, row in enumerate(rows, 1))
     option = store_option(reader.path.resolve())
     devices = reader.devices(info.run)
     screen = screen_of(sys.stdout)
     pause = reader.pause(info.run)
-    shown = (*run_lines(info, devices, rows, screen, pause), *imported_lines(reader, rows, screen))
+    table = run_lines(info, devices, rows, screen, pause, without_joules=without_joules(reader, info, rows))
+    shown = (*table, *imported_lines(reader, rows, screen))
     doubts = doubt_lines(in_doubt(reader, devices, rows))
-    lines = (*shown, *doubts, *distrust_lines(reader, [each.info for each in devices]))
+    lines = (*shown, *_peak_lines(reader, info, rows), *doubts, *distrust_lines(reader, [each.info for each in devices]))
     lines = (*about_passes(info, args.run_id, option, _has_verdict(reader, info)), *lines)
     return (*lines, *own_folder_lines(info, store_override(reader.path)), *case_hint(info, rows, option))
 

@@ -32,10 +32,11 @@ def check(config: RunConfig) -> None:
     for label in config.measure.regimes:
         if label != "standard":
             parse_regime(label)
-    for name, settings in config.jobs.items():
-        find(name).check(settings)
-    if config.search is not None:
+    if config.search is not None:  # it may leave to the search what a job has to name without one
         check_search(config)
+    else:
+        for name, settings in config.jobs.items():
+            find(name).check(settings)
     _check_backends(config)
     check_device(config.device)
     _check_limits(config)

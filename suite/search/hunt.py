@@ -6,6 +6,10 @@ rounds   one heats the device up again, then all that are left take turns in an 
          that what drifts falls on all alike; the better half goes on
 burst    the best of those take turns from idle
 
+A stage that is ended within goes on with the looks that it lacks; looks of different parts of a run are compared by how much
+faster each was than the one that its part began with, which is always at the same candidate.  Where the device offers none of
+the first candidates it offers none at all, and nothing more is looked at.
+
 A round's looks are compared with one another only: a candidate's standing is how much faster than the round's middle it was.
 Later rounds last longer, because what a power limit leaves of a rate shows only after a while: a brief look reads a candidate
 at the clock that those before it left.
@@ -16,21 +20,19 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 from suite.jobs.shapes import Shape
 from suite.measure.look import BRIEF_S, Glimpse
 from suite.measure.statistics import median
+from suite.search.standings import BURST, LAST_ROUND, READY, Contender, Standings, UnderWay, round_sizes
 
 NS = 1e-9
 MOST_CANDIDATES = 64
 LEAST_CANDIDATES = 2  # that can be looked at are prepared however long it takes
 READY_SHARE = 0.3  # of the time
 BURST_SHARE = 0.16
-KEPT = 2  # one in so many goes on to the next round
-LAST_ROUND = 4  # candidates of the last one
 GROWTH = 1.5  # a round's time over that of the one before
 BURST_FIELD = 8
 HEAT_SHARE = 0.015  # of the time: preparing and freeing leave a device cool, and the first looks of a round would read too fast
@@ -41,95 +43,25 @@ LEAD_IN = 3  # the first of so many parts of a look brings caches and clock into
 TRIM = 10  # of the samples of a look, one in so many is left out at either end: those were held up
 RECENT = 9  # looks, of which the middle tells what a look takes beside its launches: some make a sampler first
 PHYSICAL_MARGIN = 1.02
+MISSING = 3  # candidates that a device does not offer, before any that it does, tell that it offers none
+
+
+class Missing(NamedTuple):
+    """Why a candidate is nothing that the device offers."""
+
+    reason: str
 
 
 class Viewer(Protocol):
     """Looks at candidates; ``look`` prepares what is not prepared, for ``BRIEF_S`` or more also what a brief look lacks."""
 
-    def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | str:
+    def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | Missing | str:
         """What a look took, or why there can be none."""
         ...
 
     def keep(self, shapes: Sequence[Shape]) -> None:
         """Free what every other candidate holds."""
         ...
-
-
-@dataclass
-class Contender:
-    """A candidate that was looked at: its standing in each round, and why it fell out, if it did.
-
-    A standing is ln(rate) over the middle of a round's.  ``about_flop_s``, of the latest look, is for people who wait and is
-    kept nowhere: a hunt that goes on knows none before it looks again.
-    """
-
-    shape: Shape
-    standings: dict[str, tuple[float, float]] = field(default_factory=dict)  # by round: seconds of a look, standing
-    fallen: str = ""
-    about_flop_s: float | None = None
-
-    @property
-    def rounds(self) -> int:
-        """How many sustained rounds it took part in."""
-        return sum(name != BURST for name in self.standings)
-
-    @property
-    def standing(self) -> float:
-        """The mean over the sustained rounds, by the squares of their looks' lengths.
-
-        A longer look scatters less, and less of it is of the clock that others left.
-        """
-        known = [(seconds**2, each) for name, (seconds, each) in self.standings.items() if name != BURST]
-        return sum(weight * each for weight, each in known) / sum(weight for weight, _ in known)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"shape": list(self.shape), "standings": self.standings, "fallen": self.fallen}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        standings = {str(name): (float(weight), float(each)) for name, (weight, each) in data["standings"].items()}
-        return cls(Shape(*map(int, data["shape"])), standings, str(data["fallen"]))
-
-
-READY, BURST = "ready", "burst"
-
-
-@dataclass
-class Standings:
-    """How far a hunt is: what resuming it needs.  ``done`` are the names of the rounds that are over."""
-
-    contenders: list[Contender] = field(default_factory=list)
-    done: list[str] = field(default_factory=list)
-    spent_s: float = 0.0
-
-    @property
-    def ranking(self) -> list[Contender]:
-        """Those who came furthest first, the better first among equals; who fell out comes last."""
-        stood = [each for each in self.contenders if not each.fallen and each.rounds]
-        others = [each for each in self.contenders if each.fallen or not each.rounds]
-        return sorted(stood, key=lambda each: (-each.rounds, -each.standing)) + others
-
-    @property
-    def burst_ranking(self) -> list[Contender]:
-        """The better from idle first, then the others as they stand."""
-        ranked = self.ranking
-        stood = [each for each in ranked if BURST in each.standings and not each.fallen]
-        return sorted(stood, key=lambda each: -each.standings[BURST][1]) + [each for each in ranked if each not in stood]
-
-    def are_final(self, burst: bool) -> bool:
-        """Whether every round is over; ``burst`` says that looks from idle are among them, which come last."""
-        if burst:
-            return BURST in self.done
-        rounds = map(str, range(len(round_sizes(len(self.contenders)))))
-        return {READY, *rounds} <= set(self.done)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"done": self.done, "spent_s": self.spent_s, "contenders": [each.to_json() for each in self.contenders]}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        contenders = [Contender.from_json(each) for each in data["contenders"]]
-        return cls(contenders, [str(name) for name in data["done"]], float(data["spent_s"]))
 
 
 class Allowance(NamedTuple):
@@ -143,6 +75,14 @@ class Allowance(NamedTuple):
     window_s: float = 0.0
     idle_s: float = 1.0
     most_flop_s: float | None = None
+
+    @property
+    def sitting_s(self) -> float:
+        """What a hunt needs at a stretch to come any further, beside making candidates ready: it warms up, heats the device up
+        and looks once.
+        """
+        look_s = max(self.seconds / (2 * LAST_ROUND), self.idle_s + self.window_s if self.window_s else 0.0)
+        return self.warm_up_s + min(HEAT_SHARE * self.seconds, LONGEST_LOOK_S) + min(look_s, LONGEST_LOOK_S + self.idle_s)
 
 
 class Stage(NamedTuple):
@@ -180,46 +120,55 @@ class Hunt:
     def run(self) -> Standings:
         """Carry out every stage that is not done; ends early, between two looks, once it is ``over``."""
         self._began_s = self._clock() - self.standings.spent_s
+        known = self.standings.known
         if not self.standings.done:
             self._stage(READY, 0, 0, self._ready)
-        rounds = round_sizes(len(self.standings.contenders))
+        rounds = self.standings.round_sizes
         for index, count in enumerate(rounds):
             self._stage(str(index), index + 1, count, partial(self._round, index, count, self._ends_s(rounds, index)))
         if self._allowance.window_s:
-            self._stage(BURST, len(rounds) + 1, min(BURST_FIELD, len(self.standings.contenders)), self._burst)
+            self._stage(BURST, len(rounds) + 1, min(BURST_FIELD, len(self.standings.able)), self._burst)
         self._viewer.keep(())
+        self.standings.stalled = self._over() and self.standings.known == known
         return self.standings
 
-    def _stage(self, name: str, number: int, count: int, act: Callable[[], None]) -> None:
-        if name in self.standings.done or self._over():
+    def _stage(self, name: str, number: int, count: int, act: Callable[[UnderWay], None]) -> None:
+        """Carry out a stage, or the rest of one; what it has come to where it is ended is kept, with the time it took."""
+        standings = self.standings
+        if name in standings.done or self._over() or (number and not standings.able):
             return
-        stages = len(round_sizes(len(self.standings.contenders) or MOST_CANDIDATES)) + bool(self._allowance.window_s)
-        self._tell(Stage(number, stages, count, name), self.standings)
-        act()
-        if not self._over():  # what is half done is done again
-            self.standings.done.append(name)
-            self.standings.spent_s = self._spent_s
+        rounds = standings.round_sizes if number else round_sizes(MOST_CANDIDATES)
+        stages = len(rounds) + bool(self._allowance.window_s)
+        self._tell(Stage(number, stages, min(count, len(standings.able)), name), standings)
+        act(standings.begin(name))
+        standings.spent_s = self._spent_s
+        if not self._over():
+            standings.done.append(name)
+            standings.under_way = None
 
-    def _ready(self) -> None:
+    def _ready(self, begun: UnderWay) -> None:
         """Prepare candidates in order: each takes a first look, that tells nothing but how long a launch is.
 
         Whether brief looks may go before what longer ones need is told by the second: where that takes long to make, it would
-        be missing in the rounds, and all get it here.
+        be missing in the rounds, and all get it here.  What an earlier part of the run found is prepared when its turn comes.
         """
-        launches_s, making_s, found = 0.0, math.inf, self.standings.contenders
-        found.clear()  # of an earlier part that did not come to its end
-        for shape in self._candidates:
-            late = self._spent_s > READY_SHARE * self._allowance.seconds or self._too_many(launches_s)
-            able = sum(not each.fallen for each in found)
-            if len(found) >= MOST_CANDIDATES or (late and able >= LEAST_CANDIDATES) or self._over():
+        making_s, looked, missing, found = math.inf, 0, 0, self.standings.contenders
+        known = {each.shape for each in found}
+        for shape in (each for each in self._candidates if each not in known):
+            late = self._spent_s > READY_SHARE * self._allowance.seconds or self._too_many(begun.launches_s)
+            enough = late and len(self.standings.able) >= LEAST_CANDIDATES
+            hopeless = missing >= MISSING and not self.standings.able
+            if len(found) >= MOST_CANDIDATES or enough or hopeless or self._over():
                 break
             contender = Contender(shape)
-            found.append(contender)
             first_s = FIRST_S if making_s * MADE_IN_ROUNDS < READY_SHARE * self._allowance.seconds else BRIEF_S
-            launch_s = self._look(contender, first_s) if able else self._start(contender)
-            launches_s += launch_s or 0.0
-            if launch_s is not None and able == 1:
-                making_s = self._overheads_s[-1]
+            launch_s = self._look(contender, first_s) if looked else self._start(contender)
+            found.append(contender)
+            if launch_s is not None:
+                begun.launches_s += launch_s
+                looked += 1
+                making_s = self._overheads_s[-1] if looked == 2 else making_s
+            missing += contender.is_missing
 
     def _start(self, contender: Contender) -> float | None:
         """The first look, and the warm-up behind it, off the time that may be used.
@@ -239,7 +188,7 @@ class Hunt:
         """Keep the device busy, off the time that may be used."""
         began_s = self._clock()
         while (left_s := began_s + self._allowance.warm_up_s - self._clock()) > 0 and not self._over():
-            if isinstance(self._viewer.look(shape, min(left_s, LONGEST_LOOK_S)), str):
+            if not isinstance(self._viewer.look(shape, min(left_s, LONGEST_LOOK_S)), Glimpse):
                 break
         self._began_s += self._clock() - began_s
 
@@ -247,60 +196,75 @@ class Hunt:
         """Whether a round in which everyone has its least samples twice would take more than its share."""
         return 4 * launches_s > self._sustained_s * READY_SHARE
 
-    def _round(self, index: int, most: int, ends_s: float) -> None:
-        field_ = [each for each in self.standings.ranking if not each.fallen][:most]
-        if index == 0:
-            field_ = [each for each in self.standings.contenders if not each.fallen]
+    def _round(self, index: int, most: int, ends_s: float, begun: UnderWay) -> None:
+        field_ = [each for each in self.standings.ranking if not each.fallen][:most] if index else self.standings.able
         self._viewer.keep([each.shape for each in (*field_, *self.standings.ranking[:BURST_FIELD])])
-        self._heat(field_)
+        base = self._heat(field_, begun)
         order = [each for each in field_ if not each.fallen]
-        random.Random(index).shuffle(order)  # in that of the ranking, who leads would always be first
-        turns = [order, order[::-1]]
-        left = sum(map(len, turns))
-        taken: list[dict[Shape, float]] = []
-        looked_s = 0.0
-        for turn in turns:  # a second one goes on while there is any time: half of it would be of no use
-            taken.append({})
-            for contender in turn:
-                if self._over() or (len(taken) > 1 and self._spent_s > self._sustained_s):
+        order.sort(key=lambda each: random.Random(f"{index} {each.shape}").random())  # else who leads would always be first
+        left = 2 * len(order) - sum(map(len, begun.turns))
+        for number, turn in enumerate((order, order[::-1])):
+            taken = begun.turns[number]  # a second one goes on while there is any time: half of it would be of no use
+            for contender in (each for each in turn if each.shape not in taken):
+                if self._over() or (number and self._spent_s > self._sustained_s):
                     break
-                seconds = self._share_s(ends_s, left)
-                looked_s += seconds
+                seconds = self._share_s(ends_s, max(1, left))
                 left -= 1
                 launch_s = self._look(contender, seconds) if not contender.fallen else None
                 if launch_s:
-                    taken[-1][contender.shape] = launch_s
-        whole = [each for each in taken if len(each) >= sum(not one.fallen for one in field_)]
-        self._stand(str(index), field_, whole or taken[:1], looked_s / max(1, 2 * len(order) - left))
+                    taken[contender.shape] = _ln_rate(contender.shape, launch_s) - base
+                    begun.looked_s += seconds
+                    begun.looks += 1
+        if not self._over():
+            whole = [turn for turn in begun.turns if all(each.shape in turn for each in order if not each.fallen)]
+            self._stand(str(index), order, whole or begun.turns[:1], begun.looked_s / max(1, begun.looks))
 
-    def _heat(self, contenders: Sequence[Contender]) -> None:
-        """Let the first work, before looks that count; what begins with a round starts and warms up as a whole hunt does."""
-        if not contenders or self._over():
-            return
-        if self._fresh:
-            self._start(contenders[0])
-        if not contenders[0].fallen:
-            self._look(contenders[0], min(HEAT_SHARE * self._allowance.seconds, LONGEST_LOOK_S))
+    def _heat(self, contenders: Sequence[Contender], begun: UnderWay) -> float:
+        """Let the first work, before looks that count, and give the ln(rate) that these are taken over.
 
-    def _burst(self) -> None:
+        What begins with a round starts and warms up as a whole hunt does.
+        """
+        seconds = min(HEAT_SHARE * self._allowance.seconds, LONGEST_LOOK_S)
+        for contender in contenders:
+            if self._over():
+                break
+            if self._fresh:
+                self._start(contender)
+            launch_s = self._look(contender, seconds) if not contender.fallen else None
+            if launch_s:
+                begun.begin_with(contender.shape)
+                return _ln_rate(contender.shape, launch_s)
+        return 0.0
+
+    def _burst(self, begun: UnderWay) -> None:
         field_ = [each for each in self.standings.ranking if not each.fallen and each.rounds][:BURST_FIELD]
         self._viewer.keep([each.shape for each in field_])
         if self._fresh and field_:
             self._start(field_[0])
-        window_s, found = self._allowance.window_s, {}
+        base = None  # of a part of the run: the first of them is looked at in each
         for index, contender in enumerate(field_):
+            if base is not None and contender.shape in begun.turns[0]:
+                continue
             if self._over():
                 return
-            idle_s = self._share_s(self._allowance.seconds, len(field_) - index) - window_s
-            launch_s = self._look(contender, window_s, min(max(idle_s, 0.0), self._allowance.idle_s))
-            if launch_s:
-                found[contender.shape] = launch_s
-        self._stand(BURST, field_, [found], window_s)
+            launch_s = self._look_from_idle(contender, sum(each.shape not in begun.turns[0] for each in field_[index:]))
+            if launch_s and base is None:
+                base = _ln_rate(contender.shape, launch_s)
+                begun.begin_with(contender.shape)
+            if launch_s and base is not None:
+                begun.turns[0][contender.shape] = _ln_rate(contender.shape, launch_s) - base
+        if not self._over():
+            self._stand(BURST, field_, begun.turns[:1], self._allowance.window_s)
+
+    def _look_from_idle(self, contender: Contender, left: int) -> float | None:
+        window_s = self._allowance.window_s
+        idle_s = self._share_s(self._allowance.seconds, max(1, left)) - window_s
+        return self._look(contender, window_s, min(max(idle_s, 0.0), self._allowance.idle_s))
 
     def _stand(self, name: str, contenders: Sequence[Contender], turns: Sequence[dict[Shape, float]], weight_s: float) -> None:
         """Give everyone of a round its standing: the mean over its turns, over the middle of all."""
         rates = {
-            each.shape: math.fsum(math.log(each.shape.flops / turn[each.shape]) for turn in turns) / len(turns)
+            each.shape: math.fsum(turn[each.shape] for turn in turns) / len(turns)
             for each in contenders
             if not each.fallen and all(each.shape in turn for turn in turns)
         }
@@ -313,10 +277,9 @@ class Hunt:
         """Seconds of one launch; ``None`` where the candidate falls out."""
         began_s = self._clock()
         glimpse = self._viewer.look(contender.shape, seconds, idle_s)
-        if self._over():
-            return None
-        if isinstance(glimpse, str):
-            contender.fallen = glimpse
+        if not isinstance(glimpse, Glimpse):  # of a worker that was killed as the run ended nothing is kept
+            contender.is_missing = isinstance(glimpse, Missing)
+            contender.fallen = glimpse.reason if isinstance(glimpse, Missing) else glimpse
             return None
         worked_s = math.fsum(glimpse.durations_ns) * NS
         self._overheads_s.append(max(0.0, self._clock() - began_s - worked_s - idle_s))
@@ -346,14 +309,6 @@ class Hunt:
         return self._clock() - self._began_s
 
 
-def round_sizes(count: int) -> list[int]:
-    """How many candidates each round has: half of them go on, down to those of the last round."""
-    rounds = [count]
-    while rounds[-1] > LAST_ROUND:
-        rounds.append(max(LAST_ROUND, math.ceil(rounds[-1] / KEPT)))
-    return rounds
-
-
 MADE_IN_ROUNDS = round_sizes(MOST_CANDIDATES)[2]  # so many are left where looks are first too long to be brief
 
 
@@ -366,3 +321,7 @@ def _lasting_ns(durations_ns: Sequence[int]) -> float:
     out = len(lasting) // TRIM
     kept = lasting[out : len(lasting) - out]
     return math.fsum(kept) / len(kept)
+
+
+def _ln_rate(shape: Shape, launch_s: float) -> float:
+    return math.log(shape.flops / launch_s)

@@ -12,6 +12,7 @@ from suite.outcome import Outcome
 from suite.plan import data_seed
 from suite.planned import PlannedCase
 from suite.protocol import CaseRequest, Drop, Failed, Glance, LookAt, Looked
+from suite.search.hunt import Missing
 from suite.search.memory import room_bytes
 from suite.search.subject import Subject
 
@@ -34,7 +35,7 @@ class Looker:
         info = subject.slot.info
         self._room_bytes = room_bytes(info.memory_bytes if info else 0)
 
-    def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | str:
+    def look(self, shape: Shape, seconds: float, idle_s: float = 0.0) -> Glimpse | Missing | str:
         """Prepare the candidate unless it is held, and look; one that finds no memory tries again with nothing held beside."""
         failed = self._ready(shape) if shape not in self._held else None
         if failed is not None and failed.outcome is Outcome.OUT_OF_MEMORY and self._held:
@@ -95,5 +96,6 @@ class Looker:
             self._ask(Drop(held.ticket), "verify", held.planned)
 
     @staticmethod
-    def _said(failed: Failed) -> str:
-        return f"{failed.outcome.value}: {failed.reason}"
+    def _said(failed: Failed) -> Missing | str:
+        said = f"{failed.outcome.value}: {failed.reason}"
+        return Missing(said) if failed.outcome is Outcome.UNSUPPORTED else said

@@ -10,9 +10,10 @@ from suite.launcher.happenings import CaseEnded, SearchEnded, SearchTold
 from suite.launcher.quest import Desk
 from suite.outcome import Outcome
 from suite.planned import PlannedCase
-from suite.search.expected import hunting_s
-from suite.search.hunt import Allowance, Contender, Hunt, Stage, Standings
+from suite.search.expected import allowance, hunting_s
+from suite.search.hunt import Hunt, Stage
 from suite.search.looker import Looker
+from suite.search.standings import Contender, Standings
 from suite.search.subject import Subject, shape_text
 
 SPARE = 6  # more of the ranking are measured where none of the first came out right
@@ -63,8 +64,8 @@ class Search:
             self._standings,
         )
         hunt.run()
-        if not desk.over():
-            desk.tell(SearchTold(None, self.slot, self.subject.key, self._standings.to_json(), self.hunting_s))
+        passed_s = 0.0 if desk.over() else self.hunting_s
+        desk.tell(SearchTold(None, self.slot, self.subject.key, self._standings.to_json(), passed_s))
 
     def _in_order(self, ranking: Sequence[Contender]) -> Iterator[Shape]:
         """Where fewer could be looked at than are to be measured, candidates that were not; what fell out comes last."""
@@ -115,15 +116,3 @@ class Search:
             about_flop_s=ahead.about_flop_s if ahead else None,
         )
         return SearchTold(event, self.slot, self.subject.key, standings.to_json())
-
-
-def allowance(subject: Subject) -> Allowance:
-    """What the settings of a run let its hunt take."""
-    measure, loads = subject.config.measure, {regime.load for regime in subject.regimes}
-    return Allowance(
-        seconds=subject.settings.budget_s,
-        warm_up_s=subject.settings.warm_up_s,
-        window_s=measure.burst_window_s if "burst" in loads else 0.0,
-        idle_s=measure.burst_idle_s,
-        most_flop_s=subject.most_flop_s,
-    )

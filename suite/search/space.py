@@ -26,7 +26,7 @@ STRATA_TURNS = 2  # for one of the model's best over all: those are as good as a
 
 
 class Space(NamedTuple):
-    """A grid of shapes (m, n, k) with the share of the peak that the model expects of each; ``step`` is the grid's.
+    """A grid of shapes (m, n, k) with the share of the peak that the model expects of each; ``step`` is that of m and n.
 
     None asks for more than ``most_flops`` operations, so that one launch does not take the time of hundreds.
     """
@@ -37,16 +37,19 @@ class Space(NamedTuple):
     most_flops: float
 
 
-def space(settings: SearchSettings, machine: Machine, element_bytes: tuple[float, float], most_flops: float) -> Space:
+def space(
+    settings: SearchSettings, machine: Machine, element_bytes: tuple[float, float], most_flops: float, depth: int = 1
+) -> Space:
     """The shapes up to the largest sizes that ask for at most ``most_flops``; the smallest shape where none does.
 
-    The step is halved until there are enough: a device that only small shapes suit would have none to choose from.
+    The step is halved until there are enough: a device that only small shapes suit would have none to choose from.  K stays a
+    multiple of ``depth``, of which ``settings.step`` is one: operands that share a scale along K exist for no other.
     """
     step = settings.step
-    shapes = _grid(settings, step, most_flops)
+    shapes = _grid(settings, step, most_flops, depth)
     while np.count_nonzero(flops(shapes) <= most_flops) < ENOUGH and step // 2 >= FINEST_STEP:
         step //= 2
-        shapes = _grid(settings, step, most_flops)
+        shapes = _grid(settings, step, most_flops, depth)
     short = flops(shapes) <= most_flops
     kept = shapes[short] if short.any() else shapes[:1]
     return Space(kept, efficiency(kept, machine, *element_bytes), step, most_flops)
@@ -67,10 +70,18 @@ def candidates(found: Space, first: Sequence[Shape], seed: int) -> Iterator[Shap
             yield shape
 
 
-def _grid(settings: SearchSettings, step: int, most_flops: float) -> Shapes:
-    """Multiples of ``step``; axes end where the other two at their least would ask for too much."""
-    longest = most_flops / (2.0 * step * step)
-    axes = [np.arange(step, int(min(size, max(longest, step))) + 1, step) for size in (settings.m, settings.n, settings.k)]
+def _grid(settings: SearchSettings, step: int, most_flops: float, depth: int) -> Shapes:
+    """Multiples of ``step``, along K of the next multiple of ``depth``; axes end where the other two at their least would ask
+    for too much.
+    """
+    k_step = -(-step // depth) * depth
+    axes = []
+    for size, own, others in (
+        (settings.m, step, step * k_step),
+        (settings.n, step, step * k_step),
+        (settings.k, k_step, step**2),
+    ):
+        axes.append(np.arange(own, int(min(size, max(most_flops / (2.0 * others), own))) + 1, own))
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3).astype(np.int64)
 
 

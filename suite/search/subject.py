@@ -1,13 +1,15 @@
 """What is searched for: the fastest shape of a product (format, layout, data, implementation, switches) on one device."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from suite.case import Items, Regime
+from suite.case import Regime
 from suite.jobs.gemm import GemmSettings
+from suite.jobs.gemm.formats import NONE, variant_of
 from suite.jobs.registry import find
 from suite.jobs.shapes import Shape
 from suite.multiplier import expected_pipe
@@ -15,6 +17,7 @@ from suite.plan import BURST, COLD, WARM, ceilings, parse_regime, plan
 from suite.planned import DeviceSlot, PlannedCase
 from suite.roofline import Ceilings
 from suite.search.memory import most_bytes
+from suite.search.name import SIZES, key_of, others_of, subject_words
 from suite.search.settings import check_search
 from suite.settings import RunConfig, SearchSettings
 
@@ -22,14 +25,13 @@ if TYPE_CHECKING:  # a plan without a search loads no numpy
     from suite.search.model import Machine
     from suite.search.space import Space
 
-SIZES = ("m", "n", "k")
 LONGEST_SHARE = 0.002  # of the budget: what one launch may take at the device's peak
 
 
 class Outline(NamedTuple):
     """What a plan tells of a search: how many ``shapes`` its grid has, the grid's ``step``, a stand-in for each finalist.
 
-    ``memory_bytes`` is the most that it may take at once.
+    ``memory_bytes`` is the most that it may take at once, ``smallest`` the shape of the grid with the least to do.
 
     A stand-in is as long as a case that is looked at early; there are none where no shape fits in the device's memory.
     """
@@ -38,6 +40,7 @@ class Outline(NamedTuple):
     step: int
     stand_ins: tuple[PlannedCase, ...]
     memory_bytes: int
+    smallest: Shape
 
 
 @dataclass(frozen=True)
@@ -51,15 +54,14 @@ class Subject:
     @property
     def name(self) -> str:
         """What tells it from the other subjects of its run: ``gemm bf16 library layout=nt data=normal``, then its switches."""
-        case = self.example.case
-        plain = {**_others(case.workload.params), "data": case.workload.distribution, **dict(case.switches)}
-        words = [f"{name}={value}" for name, value in plain.items()]
-        return " ".join([case.workload.job, case.workload.format_label, case.implementation, *words])
+        case, workload = self.example.case, self.example.case.workload
+        described = dict(workload.params), workload.distribution, dict(case.switches)
+        return " ".join([workload.job, *subject_words(workload.format_label, case.implementation, *described)])
 
     @property
     def key(self) -> str:
         """The name under which its standings are kept with the run."""
-        return f"search {self.name} on device {self.slot.slot}"
+        return key_of(self.name, self.slot.slot)
 
     @property
     def settings(self) -> SearchSettings:
@@ -91,17 +93,31 @@ class Subject:
             return None
         return limits.boost_flop_s(self.example.work.pipe)
 
+    @cached_property
+    def peak_flop_s(self) -> float | None:
+        """The rate by which launches are reckoned; ``None`` where it is not known."""
+        limits = ceilings(self.slot.info, self.config)
+        return self._peak_flop_s(limits) if limits else None
+
+    @property
+    def _reckoned_flop_s(self) -> float:
+        from suite.search.model import UNKNOWN_FLOP_S
+
+        return self.peak_flop_s or UNKNOWN_FLOP_S
+
+    @property
+    def longest_s(self) -> float:
+        """What one launch may take at the device's peak to be looked at."""
+        longest_s = LONGEST_SHARE * self.settings.budget_s
+        return longest_s if self.config.max_kernel_s is None else min(longest_s, self.config.max_kernel_s)
+
     def space(self) -> "Space":
         """The shapes that can be looked at."""
-        from suite.search.model import UNKNOWN_FLOP_S
         from suite.search.space import space
 
-        limits = ceilings(self.slot.info, self.config)
-        peak_flop_s = (self._peak_flop_s(limits) if limits else None) or UNKNOWN_FLOP_S
-        longest_s = LONGEST_SHARE * self.settings.budget_s
-        if self.config.max_kernel_s is not None:
-            longest_s = min(longest_s, self.config.max_kernel_s)
-        return space(self.settings, self._machine(limits, peak_flop_s), self.element_bytes(), longest_s * peak_flop_s)
+        machine = self._machine(ceilings(self.slot.info, self.config), self._reckoned_flop_s)
+        depth = variant_of(self.example.case.workload).depth
+        return space(self.settings, machine, self.element_bytes(), self.longest_s * self._reckoned_flop_s, depth)
 
     def candidates(self) -> Iterator[Shape]:
         """What to look at, in order; the shapes that the job names first.  No grid is made before the first is asked for."""
@@ -119,16 +135,35 @@ class Subject:
             space.step,
             stand_ins,
             max([most_bytes(self, space), *(each.memory_bytes for each in like)]) if first else 0,
+            Shape(*map(int, min(space.shapes.tolist(), key=math.prod))),
         )
 
     def fits(self, shape: Shape) -> bool:
         """Whether the device has the memory to measure a shape in every regime."""
-        return all(self.planned(shape, regime).verdict is None for regime in self.regimes)
+        return not self.no_room(shape)
+
+    def no_room(self, shape: Shape) -> str:
+        """Why the device has not the memory to measure a shape in every regime; empty where it has."""
+        planned = (self.planned(shape, regime) for regime in self.regimes)
+        return next((each.reason for each in planned if each.verdict is not None), "")
+
+    def least_s(self, shape: Shape) -> float:
+        """What one launch takes at the device's peak, or at an assumed one where that is not known."""
+        return shape.flops / self._reckoned_flop_s
+
+    def is_too_long(self, shape: Shape) -> bool:
+        """Whether a launch of a shape takes longer than looks have time for."""
+        return shape.flops > self.longest_s * self._reckoned_flop_s
+
+    @property
+    def named(self) -> list[Shape]:
+        """The shapes that the job names itself, models included."""
+        return _given(self.config)
 
     def _candidates(self, space: "Space") -> Iterator[Shape]:
         from suite.search.space import candidates
 
-        return (shape for shape in candidates(space, _given(self.config), self.config.seed) if self.fits(shape))
+        return (shape for shape in candidates(space, self.named, self.config.seed) if self.fits(shape))
 
     def _peak_flop_s(self, limits: Ceilings) -> float | None:
         """Of the unit that is expected to multiply, as a plan has it: a format without one of its own is converted."""
@@ -166,8 +201,11 @@ def _planned(
     """Plan one shape in one regime: of every subject, or of those of one format."""
     (job,) = config.jobs.values()
     assert isinstance(job, GemmSettings)
-    formats = job.formats if example is None else [example.case.workload.format]
-    at_shape = replace(job, shapes=[shape_text(shape)], models=[], formats=formats)
+    at_shape = replace(job, shapes=[shape_text(shape)], models=[])
+    if example is not None:  # a K that suits it need not suit another format, nor another scaling of its own
+        semantics = dict(example.case.workload.semantics)
+        scaled: dict[str, Any] = {"scaling": semantics.get("scaling", NONE), "zero_point": bool(semantics.get("zero_point"))}
+        at_shape = replace(at_shape, formats=[example.case.workload.format], **scaled)
     measure = replace(config.measure, regimes=[regime.label], interleave=1)
     whole = replace(config, search=None, jobs={job.name: at_shape}, measure=measure, oversize="record", max_cases=None)
     return plan(replace(whole, max_kernel_s=None), [slot], calibrated=[slot.slot])
@@ -189,12 +227,8 @@ def _alike(one: PlannedCase, other: PlannedCase) -> bool:
 
 def _identity(planned: PlannedCase) -> tuple[Any, ...]:
     case, workload = planned.case, planned.case.workload
-    others = tuple(_others(workload.params).items())
+    others = tuple(others_of(dict(workload.params)).items())
     return case.implementation, case.switches, workload.format, workload.distribution, workload.semantics, others
-
-
-def _others(params: Items) -> dict[str, Any]:
-    return {name: value for name, value in params if name not in SIZES}
 
 
 def _settings(config: RunConfig) -> SearchSettings:

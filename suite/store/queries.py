@@ -1,7 +1,8 @@
 """Reading a store: what the commands, the dashboard and the report see of it."""
 
+import zlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,6 +26,7 @@ from suite.store.roofs import RoofKey, Roofs, best_bandwidth, best_rates, calibr
 from suite.store.runs import find_run, finished_counts, to_info
 from suite.targets.record import Compiled
 
+_ARTIFACT = tables.table_of(tables.Artifact)
 _ENVIRONMENT = tables.table_of(tables.Environment)
 _DEVICE = tables.table_of(tables.Device)
 _LOG = tables.table_of(tables.Log)
@@ -166,6 +168,16 @@ class Reader:
             for name, text in _pairs(connection, select(_LOG.c.name, _LOG.c.text).where(mine).order_by(_LOG.c.id)):
                 logs[name] = logs.get(name, "") + text
             return logs
+
+    def artifacts(self, run: str | None = None) -> dict[str, bytes]:
+        """The files kept with a run by name, without what is damaged."""
+        with self._reading("its files") as connection:
+            mine = _ARTIFACT.c.run_id == find_run(connection, self.path, run).id
+            found = {}
+            for name, content in _pairs(connection, select(_ARTIFACT.c.name, _ARTIFACT.c.content).where(mine)):
+                with suppress(zlib.error, TypeError):
+                    found[name] = zlib.decompress(content)
+            return found
 
     def empirical_roofs(self, evidence: Evidence = Evidence.MEASURED) -> dict[RoofKey, float]:
         """The best verified operations per second by (device_uid, pipe, load)."""

@@ -357,3 +357,17 @@ def test_the_list_of_runs_tells_backends_apart() -> None:
     heading, *lines = runs_lines([*named, both, imported], Screen(None))
     column = heading.index("backend")
     assert [line[column:].split("  ")[0].strip() for line in lines] == ["cpu", "xla", "cuda, xla", ""]
+
+
+def test_joules_that_were_asked_for_and_are_absent_are_missed_in_one_line() -> None:
+    asked = run_info(config={"measure": {"energy": True}})
+    line = "no joules: measure.energy=true was asked for, and no energy was read: "
+    found = list(run_lines(asked, [device()], rows(), PLAIN))
+    assert line_with("no joules", found) == f"{line}`roofbench show {asked.run} 1` says why under telemetry"
+    found = list(run_lines(asked, [device()], rows(), PLAIN, without_joules={0: "no counter"}))
+    assert line_with("no joules", found) == f"{line}no counter"
+    both = [*rows(), replace(result(), device_slot=1, energy_j=0.5), replace(result(), device_slot=2)]
+    found = list(run_lines(asked, [device()], both, PLAIN, without_joules={0: "no counter", 2: "no counter"}))
+    assert line_with("no joules", found) == f"on device 0, 2: {line}no counter"
+    for info, of in ((run_info(), rows()), (asked, [result(energy_j=0.5)]), (asked, [])):
+        assert "no joules" not in "\n".join(run_lines(info, [device()], of, PLAIN))

@@ -5,9 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from suite.jobs.shapes import Shape
 from suite.measure.look import Glimpse
+from suite.search.hunt import Allowance, Hunt
+from suite.search.standings import Standings
 
 FLOP_S = 1e12
 SAMPLES = 9
+BUDGET_S = 1.0
 
 
 class Clock:
@@ -81,3 +84,21 @@ class Stepping(Scripted):
 def field(count: int = 64) -> list[Shape]:
     """So many shapes of about the same size, a launch of 0.1 ms at the full rate."""
     return [Shape(256 + 4 * number, 512, 256) for number in range(count)]
+
+
+def hunted(viewer: Scripted, shapes: list[Shape], **allowance: float) -> Standings:
+    allowed = Allowance(**{"seconds": BUDGET_S, **allowance})  # type: ignore[arg-type]
+    return Hunt(shapes, viewer, allowed, clock=viewer.clock).run()
+
+
+def landscape(seed: int) -> tuple[list[Shape], dict[Shape, float]]:
+    """64 candidates: the best at 0.9, one percent ahead of the next, the rest down to 0.6."""
+    draw = random.Random(seed)
+    shapes = field()
+    rates = {shape: draw.uniform(0.6, 0.891) for shape in shapes}
+    rates[draw.choice(shapes)] = 0.9
+    return shapes, rates
+
+
+def best_of(rates: dict[Shape, float]) -> Shape:
+    return max(rates, key=lambda shape: rates[shape])

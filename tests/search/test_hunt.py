@@ -2,7 +2,6 @@
 
 import json
 import math
-import random
 from functools import partial
 from itertools import count
 
@@ -10,28 +9,9 @@ import pytest
 
 from suite.jobs.shapes import Shape
 from suite.measure.look import BRIEF_S
-from suite.search.hunt import BURST, BURST_FIELD, LAST_ROUND, LEAST_CANDIDATES, Allowance, Hunt, Stage, Standings, round_sizes
-from tests.search.scripted import FLOP_S, Scripted, Stepping, field
-
-BUDGET_S = 1.0
-
-
-def hunted(viewer: Scripted, shapes: list[Shape], **allowance: float) -> Standings:
-    allowed = Allowance(**{"seconds": BUDGET_S, **allowance})  # type: ignore[arg-type]
-    return Hunt(shapes, viewer, allowed, clock=viewer.clock).run()
-
-
-def landscape(seed: int) -> tuple[list[Shape], dict[Shape, float]]:
-    """64 candidates: the best at 0.9, one percent ahead of the next, the rest down to 0.6."""
-    draw = random.Random(seed)
-    shapes = field()
-    rates = {shape: draw.uniform(0.6, 0.891) for shape in shapes}
-    rates[draw.choice(shapes)] = 0.9
-    return shapes, rates
-
-
-def best_of(rates: dict[Shape, float]) -> Shape:
-    return max(rates, key=lambda shape: rates[shape])
+from suite.search.hunt import BURST_FIELD, LEAST_CANDIDATES, Allowance, Hunt, Stage
+from suite.search.standings import BURST, LAST_ROUND, Standings, round_sizes
+from tests.search.scripted import BUDGET_S, FLOP_S, Scripted, Stepping, best_of, field, hunted, landscape
 
 
 def test_the_planted_best_is_found_and_most_of_the_time_goes_to_its_rivals() -> None:
@@ -259,7 +239,7 @@ def test_only_those_that_go_on_are_held() -> None:
 
 
 @pytest.mark.parametrize("ends_after", [1, 70, 150, 230, 250])
-def test_an_interrupted_hunt_goes_on_behind_its_last_whole_round(ends_after: int) -> None:
+def test_an_interrupted_hunt_goes_on_and_comes_to_its_end_in_its_time(ends_after: int) -> None:
     shapes, rates = landscape(5)
     calls = count()
     first = Scripted(lambda shape, *_: rates[shape])

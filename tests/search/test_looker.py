@@ -16,6 +16,7 @@ from suite.outcome import Outcome
 from suite.plan import data_seed
 from suite.planned import DeviceSlot
 from suite.protocol import Advanced, Drop, Failed, Glance, LookAt, Looked
+from suite.search.hunt import Missing
 from suite.search.looker import Looker
 from suite.search.subject import Subject, subjects
 from suite.settings import RunConfig, SearchSettings
@@ -37,7 +38,7 @@ class ScriptedSeat:
     def __init__(self, room: int = 100) -> None:
         self.room, self.held, self.log = room, set[int](), list[Any]()
         self.lost_at: type | None = None
-        self.unstartable = ""
+        self.unstartable = self.unsupported = ""
         self.occupied = True
         self._tickets = count()
 
@@ -55,6 +56,8 @@ class ScriptedSeat:
             self.lost_at = None
             raise WorkerLost(Death(Outcome.CRASHED, "it is gone"))
         match request:
+            case LookAt(ticket) if self.unsupported:
+                return Failed(ticket, Outcome.UNSUPPORTED, self.unsupported, fatal=False)
             case LookAt(ticket) if len(self.held) >= self.room:
                 return Failed(ticket, Outcome.OUT_OF_MEMORY, "no room", fatal=False)
             case LookAt(ticket):
@@ -154,3 +157,10 @@ def test_once_the_run_is_over_nothing_more_is_asked() -> None:
     through._over = lambda: True
     through.keep(())
     assert not any(isinstance(request, Drop) for request in seat.log)
+
+
+def test_what_the_device_does_not_offer_is_told_from_what_went_wrong() -> None:
+    seat = ScriptedSeat()
+    seat.unsupported = "no unit for it"
+    assert looker(seat).look(SIDES[0], 0.1) == Missing("unsupported: no unit for it")
+    assert isinstance(looker(ScriptedSeat(room=0)).look(SIDES[0], 0.1), str)

@@ -3,6 +3,8 @@
 import json
 import re
 import signal
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,33 @@ def test_only_what_was_verified_is_a_result(searched: Path) -> None:
     assert (info.status, info.planned, info.finished) == ("complete",) + 2 * (CALIBRATION + 2 * FINALISTS * LOADS,)
 
 
+def test_the_run_and_show_tell_what_was_found(searched: Path) -> None:
+    said, shown = (searched / "said").read_text(), roofbench(searched, "show").out
+    for name in ("bf16", "fp8_e4m3"):
+        for load in ("sustained", "burst"):
+            found = re.compile(
+                rf"^peak {name} {load} \S+ [TP]FLOP/s by {BEST} \(of \d+ shapes looked at in \S+ s\), sets the empirical roof",
+                re.M,
+            )
+            assert len(found.findall(said)) == len(found.findall(shown)) == 1
+    told = [row["search"] for row in rows(searched)]
+    assert all(each["sets_roof"] and 0 < each["looking_s"] < 1 and each["shapes_looked_at"] > 1 for each in told)
+    assert sum(each["is_best"] for each in told) == 2 * LOADS
+
+
+@pytest.mark.parametrize("content", ["x'00'", "3"])
+def test_standings_that_are_damaged_in_the_store_cost_the_number_of_shapes_alone(
+    content: str, searched: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "damaged.db"
+    copy.write_bytes((searched / "roofbench.db").read_bytes())
+    with closing(sqlite3.connect(copy)) as connection, connection:
+        connection.execute(f"update artifact set content = {content}")
+    said = roofbench(tmp_path, "show", "--store", str(copy))
+    assert said.status == 0, said.err
+    assert re.search(rf"^peak bf16 sustained \S+ TFLOP/s by {BEST}, sets the empirical roof", said.out, re.M)
+
+
 def test_progress_says_the_round_and_who_is_ahead(searched: Path) -> None:
     lines = [line for line in (searched / "said").read_text().splitlines() if line.startswith("search ")]
     bf16 = [line for line in lines if " bf16 " in line]
@@ -130,6 +159,9 @@ def test_a_format_that_is_not_there_is_stored_as_unsupported(tmp_path: Path) -> 
     found = rows(tmp_path)
     assert {(row["outcome"], row["reason"]) for row in found} == {("unsupported", "planted: no bf16")}
     assert len(found) == FINALISTS * LOADS
+    assert re.search(r"round \d", said.out) is None
+    for load in ("sustained", "burst"):
+        assert f"peak bf16 {load}: none, sets no roof: unsupported: planted: no bf16\n" in said.out
 
 
 def test_every_device_has_its_own_search(tmp_path: Path) -> None:
@@ -161,6 +193,8 @@ def test_a_killed_search_goes_on_and_nothing_is_lost_or_doubled(
     assert len(before) == results
     left = roofbench(tmp_path, "plan", "resume=latest").out
     assert f"{CALIBRATION + FINALISTS * LOADS - results} of its 11 cases are left" in left
+    words = "s for the best of " if results == CALIBRATION else f"; {CALIBRATION + 6 - results} of 6 cases left to measure"
+    assert words in left
     resumed = roofbench(tmp_path, "run", "resume=latest")
     assert resumed.status == 0, resumed.err
     with Reader.open(str(tmp_path / "roofbench.db")) as reader:
@@ -223,12 +257,31 @@ def test_looking_counts_in_the_time_of_its_search_and_of_the_whole_plan(
     assert ": about 1 h " in lines[-1]
 
 
+def test_a_search_needs_no_shapes_and_tells_which_of_those_named_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["plan", *DEVICE, "jobs.gemm.shapes=[]"]) == 0
+    assert "left out" not in capsys.readouterr().out
+    assert cli.main(["plan", *DEVICE, "jobs.gemm.shapes=[100000,50000,40000,30000]"]) == 0
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("left out: ")]
+    assert [line.split(":")[1].split(" ")[1:3] for line in told[:3]] == [
+        ["gemm", "x".join([size] * 3)] for size in ("100000", "50000", "40000")
+    ]
+    assert told[3:] == ["left out: 1 more shape that was named"]
+
+
 REFUSED = [
     ("search.step=4", "search.step=4 is not between 16 and "),
     ("search.m=512", "search.m=512 is below search.step=1024: no size is left"),
     ("search.budget_s=0", "search.budget_s=0.0 is not between 0.001 and 86400"),
     ("search.finalists=0", "search.finalists=0 is not between 1 and 64"),
     ("search.step=16", "search.step=16 makes 1342177280 shapes, above 1000000; take a larger step"),
+    ("max_cases=10", "the plan has 11 cases for one device, above max_cases=10; shorten an axis (formats, regimes, search."),
+    (
+        "max_time_s=4",
+        "max_time_s=4 is too short for a search to come any further: to warm up (search.warm_up_s=5) and to look once",
+    ),
     ("search.stpe=512", "unknown key 'search.stpe'; did you mean 'step'?"),
     (
         "backends.fake.options.device={memory_bytes:200000000}",

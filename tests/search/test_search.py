@@ -16,6 +16,7 @@ from suite.measurement import Measurement
 from suite.outcome import Outcome
 from suite.plan import plan
 from suite.planned import PlannedCase
+from suite.protocol import Glance
 from suite.search.expected import searches
 from suite.search.search import Search
 from suite.settings import BackendSettings, RunConfig, SearchSettings
@@ -86,8 +87,7 @@ def test_a_search_that_goes_on_between_rounds_makes_no_grid_and_tells_who_is_ahe
 ) -> None:
     (subject,) = configured("int8").searches
     half = told(Search(subject), in_round(2))
-    first = [each.round for each in half if isinstance(each, SearchTold)][-1]
-    assert first is not None
+    first = [each.round for each in half if isinstance(each, SearchTold) and each.round is not None][-1]
     no_grid(monkeypatch)
     again = Search(subject, last_state(half))
     assert again.hunting_s == pytest.approx(LOOKING_S)
@@ -132,3 +132,24 @@ def test_when_a_resumed_sweep_ends_no_looking_is_left_and_none_was_passed_twice(
     assert end.status == "complete"
     assert looking[-1] == pytest.approx((LOOKING_S, LOOKING_S))
     assert {event.format for event in events if isinstance(event, SearchRound)} == {"int8"}
+
+
+def test_a_search_that_is_ended_within_a_round_keeps_its_looks_and_goes_on_with_the_others() -> None:
+    (subject,) = configured("int8").searches
+    seat, told_first = ScriptedSeat(), list[Happening]()
+    looks = lambda: sum(isinstance(request, Glance) for request in seat.log)  # noqa: E731
+
+    def in_first_round() -> bool:
+        begun = any(isinstance(each, SearchTold) and each.round and each.round.number == 1 for each in told_first)
+        until.extend([looks() + 20] if begun and not until else [])
+        return bool(until) and looks() >= until[0]
+
+    until: list[int] = []
+    Search(subject).run(Desk(seat, told_first.append, lambda planned: None, in_first_round))  # type: ignore[arg-type]
+    state = last_state(told_first)
+    assert state["done"] == ["ready"]
+    assert len(state["under_way"]["turns"][0]) > 10
+    kept = [each for each in told_first if isinstance(each, SearchTold)][-1]
+    assert (kept.round, kept.passed_s) == (None, 0.0)
+    rounds = [each.round.number for each in told(Search(subject, state)) if isinstance(each, SearchTold) and each.round]
+    assert rounds[0] == 1

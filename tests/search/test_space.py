@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from suite.errors import UsageError
+from suite.jobs.gemm import GemmSettings
 from suite.jobs.shapes import Shape
 from suite.search.hunt import Allowance, Hunt
 from suite.search.model import Machine, Shapes
+from suite.search.settings import check_search
 from suite.search.space import Space, _grid, _strata, candidates, space
-from suite.settings import SearchSettings
+from suite.settings import RunConfig, SearchSettings
 from tests.search.scripted import Scripted
 
 H200 = Machine(132, 50 * 2**20, 989e12, 4.8e12)
@@ -93,3 +96,41 @@ def test_a_model_that_is_wrong_costs_places_and_not_the_optimum() -> None:
     viewer = Scripted(lambda shape, *_: rate(shape) * 1e3, ready_s=0.01)  # a device of 1 PFLOP/s
     ranking = Hunt(candidates(found, (), 0), viewer, Allowance(10.0), clock=viewer.clock).run().ranking
     assert rate(ranking[0].shape) == 0.95
+
+
+@pytest.mark.parametrize("depth", [16, 32, 128])
+@pytest.mark.parametrize(("step", "most_flops"), [(1024, 3e6), (384, 1e8), (384, 1e10), (128, 1.0)])
+def test_k_stays_a_multiple_of_what_shares_a_scale_however_fine_the_grid(step: int, most_flops: float, depth: int) -> None:
+    found = space(SearchSettings(step=step, m=1152, n=1152, k=1152 * 2), H200, (1.0, 2.0), most_flops, depth)
+    assert not (found.shapes[:, 2] % depth).any()
+    assert found.step < step
+    assert found.shapes[:, 2].min() == -(-found.step // depth) * depth
+
+
+@pytest.mark.parametrize(
+    ("formats", "scaling", "step", "message"),
+    [
+        (["bf16", "mxfp4"], None, 100, "search.step=100 is no multiple of 32: mxfp4 has scales for every 32 numbers along K; "
+         "take search.step=96 for instance"),
+        (["fp8_e4m3"], ["row", "block"], 64, "search.step=64 is no multiple of 128: fp8_e4m3 block has scales for every 128 "
+         "numbers along K; take search.step=128 for instance"),
+    ],
+)  # fmt: skip
+def test_a_step_that_a_format_does_not_divide_is_refused_by_its_name(
+    formats: list[str], scaling: list[str] | None, step: int, message: str
+) -> None:
+    config = RunConfig(
+        jobs={"gemm": GemmSettings(formats=formats, scaling=scaling)}, search=SearchSettings(m=2000, n=2000, k=2000, step=step)
+    )
+    with pytest.raises(UsageError) as refused:
+        check_search(config)
+    assert str(refused.value) == message
+
+
+def test_a_job_under_a_search_may_name_no_shapes_and_none_that_is_wrong() -> None:
+    search = SearchSettings()
+    check_search(RunConfig(jobs={"gemm": GemmSettings(shapes=[])}, search=search))
+    with pytest.raises(UsageError, match="k=100 is no multiple; pad K to 128"):
+        check_search(RunConfig(jobs={"gemm": GemmSettings(formats=["w4a16"], shapes=["100"])}, search=search))
+    with pytest.raises(UsageError, match="unknown format 'bf15'"):
+        check_search(RunConfig(jobs={"gemm": GemmSettings(formats=["bf15"], shapes=[])}, search=search))
