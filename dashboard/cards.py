@@ -37,7 +37,7 @@ def _card(headline: Headline) -> None:
         known = row.fractions.spec is not None
         share, second = (percent(row.fractions.spec), rate(row)) if known else (rate(row), "of spec n/a")
         st.metric(plain(headline.format), share, second, delta_color="off", delta_arrow="off")
-        st.caption(plain(", ".join((case_detail(row), f"{row.bound or 'unknown'} bound"))))
+        st.caption(plain(", ".join(filter(None, (case_detail(row), f"{row.bound or 'unknown'} bound", headline.source)))))
         st.caption(_breakable(plain(", ".join((row.regime, *marks(row))))))
         st.caption(plain(headline.chosen_as))
     if headline.second:

@@ -1,7 +1,7 @@
 """The precision ladder of a device: one shape and regime at a time, as a figure and as a table that sorts by value."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -13,8 +13,10 @@ from dashboard.text import plain
 from suite.report.ladder import ABOUT, BASELINE, Ladder, Rung, ladders
 from suite.report.ladder_figure import ladder_figure
 from suite.report.palette import Theme
-from suite.report.words import giga_per_joule, tera_rates
+from suite.report.words import common_unit, giga_per_joule, relative_half_width, resolved, tera_rates
 from suite.rows import ResultRow
+
+OVER = f"Over {BASELINE}"
 
 
 def precision_ladder(rows: Sequence[ResultRow], theme: Theme, key: str) -> None:
@@ -52,33 +54,42 @@ def _ladder(ladder: Ladder, theme: Theme, key: str) -> None:
 
 
 def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
-    speed, (rate, per_joule) = rung.speed, _units(ladder)
+    speed, units = rung.speed, _units(ladder)
+    half_width = relative_half_width(rung.row) if resolved(rung.row) else None
     low, high = speed.interval if speed is not None and speed.interval is not None else (None, None)
     return {
         "No.": rung.number,
         "Format": rung.name,
-        _over(ladder): speed.times if speed is not None else None,
+        OVER: speed.times if speed is not None else None,
         "From": low,
         "To": high,
+        units.time: None if rung.row.p50_s is None else rung.row.p50_s / units.unit_s,
+        "±": None if half_width is None else 100 * half_width,
         **{_error(kind): rung.errors.get(kind) for kind in ladder.distributions},
-        rate: (rung.row.flop_s or 0.0) / 1e12,
+        units.rate: (rung.row.flop_s or 0.0) / 1e12,
         "Of spec": rung.row.fractions.spec,
         "Bound": rung.row.bound,
         "Execution": rung.execution,
-        per_joule: rung.flop_per_j / 1e9 if rung.flop_per_j is not None else None,
+        units.per_joule: rung.flop_per_j / 1e9 if rung.flop_per_j is not None else None,
         "By": rung.by,
         "Marks": rung.marks,
     }
 
 
-def _over(ladder: Ladder) -> str:
-    return f"Over {ladder.over}"
+class _Units(NamedTuple):
+    """Headings of rates, operations per joule and times, with the seconds of a time's unit."""
+
+    rate: str
+    per_joule: str
+    time: str
+    unit_s: float
 
 
-def _units(ladder: Ladder) -> tuple[str, str]:
-    """Headings of rates and of operations per joule: of integers alone they are no FLOP."""
+def _units(ladder: Ladder) -> _Units:
+    """Those of integers alone are no FLOP."""
     formats = [rung.row.format for rung in ladder.rungs]
-    return tera_rates(formats), giga_per_joule(formats)
+    unit_s, unit = common_unit(rung.row.p50_s for rung in ladder.rungs)
+    return _Units(tera_rates(formats), giga_per_joule(formats), f"Time ({unit})", unit_s)
 
 
 def _error(kind: str) -> str:
@@ -86,19 +97,19 @@ def _error(kind: str) -> str:
 
 
 def _columns(ladder: Ladder) -> dict[str, Any]:
-    rate, per_joule = _units(ladder)
+    units = _units(ladder)
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     errors = {_error(kind): number(format="%.1e", help=f"Quantisation error on {kind} data") for kind in ladder.distributions}
     return {
         "No.": number(width=40, help="The point of this number in the figure"),
         "Format": text(pinned=True, width=150, help="Number format, and what shares a scale"),
-        _over(ladder): number(
-            format="%.3g", help=f"Speed relative to the fastest {BASELINE} of the same shape, regime and data"
-        ),
+        OVER: number(format="%.3g", help=f"Speed relative to the fastest {BASELINE} of the same shape, regime and data"),
         "From": number(format="%.3g", help="Lower end of the 95 % interval of the relative speed; none where not resolved"),
         "To": number(format="%.3g", help="Upper end of that interval"),
+        units.time: number(format="%.4g", help="Median of one launch"),
+        "±": number(format="%.2g %%", help="Half the width of the median's 95 % interval; none where that is above 100 %"),
         **errors,
-        rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
+        units.rate: number(format="%.4g", help="Useful operations per second, in 10^12: FLOP, or OP of integer formats"),
         "Of spec": number(format=SHARE, help="Share of the roof by the spec sheet"),
-        per_joule: number(format="%.4g", help="Useful operations per joule, in sustained windows of 2 s and more"),
+        units.per_joule: number(format="%.4g", help="Useful operations per joule, in sustained windows of 2 s and more"),
     }

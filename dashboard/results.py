@@ -8,9 +8,10 @@ import streamlit as st
 
 from dashboard.frames import SHARE, in_percent
 from dashboard.text import plain
-from suite.report.columns import EMPIRICAL, ending
+from suite.report.columns import EMPIRICAL, outcome
 from suite.report.printable import clipped, printable
 from suite.report.words import (
+    case_name,
     common_unit,
     relative_half_width,
     remarks,
@@ -18,7 +19,6 @@ from suite.report.words import (
     short_marks,
     tera_rates,
     variation,
-    workload_title,
 )
 from suite.rows import ResultRow
 
@@ -28,13 +28,13 @@ _CASE_PX = 250  # at most: a telephone has 390 across, and the column does not s
 _MARKS_PX = 190  # at most: the first of them, the most serious, is seen whole
 _TEXT_CHARACTERS = 160  # of a cell
 _SAME_LEFT_OUT = ("Backend", "Device", "Run", "Implementation", "Job")
-_EMPTY_LEFT_OUT = ("Marks", "Quantisation", "Energy (J)", "Tokens/s")
+_EMPTY_LEFT_OUT = ("Marks", "Outcome", "Quantisation", "Energy (J)", "Tokens/s")
 
 
 def results_table(rows: Sequence[ResultRow], key: str, alt: str) -> ResultRow | None:
     """Every row with its figures, and the one that a person chose; cases that failed keep their line, with the reason."""
     titles = _Titles(tera_rates(row.format for row in rows), *common_unit(row.p50_s for row in rows))
-    names, shared = told_apart([workload_title(row) for row in rows], [row.job for row in rows])
+    names, shared = told_apart(case_names(rows), [row.job for row in rows])
     frame = pd.DataFrame([_line(row, name, titles) for row, name in zip(rows, names, strict=True)])
     if shared:
         st.caption(plain(f"The same in all of them: {shared}."))
@@ -54,6 +54,26 @@ def results_table(rows: Sequence[ResultRow], key: str, alt: str) -> ResultRow | 
     )
     chosen = event.selection.rows if event is not None else []
     return rows[chosen[0]] if chosen and chosen[0] < len(rows) else None
+
+
+def case_names(rows: Sequence[ResultRow]) -> list[str]:
+    """Job, sizes and unusual data of each, with the switches in which cases differ that would else have one name.
+
+    The table's other columns tell cases apart too: a switch that follows from the format or the implementation is left out.
+    """
+    alike: dict[tuple[str, ...], list[ResultRow]] = {}
+    for row in rows:
+        alike.setdefault(_alike(row), []).append(row)
+    names = []
+    for row in rows:
+        others = alike[_alike(row)]
+        differing = [name for name, value in sorted(row.switches.items()) if any(o.switches.get(name) != value for o in others)]
+        names.append(" ".join([case_name(row), *(f"{name}={row.switches[name]}" for name in differing)]))
+    return names
+
+
+def _alike(row: ResultRow) -> tuple[str, ...]:
+    return case_name(row), row.format_label, row.implementation, row.backend, row.regime
 
 
 class _Titles(NamedTuple):
@@ -92,7 +112,8 @@ def _line(row: ResultRow, name: str, titles: _Titles) -> dict[str, Any]:
         "±": _scaled(half_width, 1e-2),
         "Of spec": row.fractions.spec,
         "Marks": short_marks(row) or None,
-        "Bound": _text(ending(row)),
+        "Outcome": None if (ended := outcome(row)) is None else _text(ended),
+        "Bound": None if row.p50_s is None else _text(row.bound or "unknown"),
         "Format": _text(row.format_label),
         "Regime": _text(row.regime),
         titles.rate: _scaled(row.flop_s or None, 1e12),
@@ -135,7 +156,8 @@ def _columns(titles: _Titles, frame: pd.DataFrame) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
         "Case": st.column_config.TextColumn(pinned=True, width=_px(frame["Case"], _CASE_PX)),
-        "Bound": st.column_config.TextColumn(help="What limits the case, or how it ended when it has no result"),
+        "Outcome": st.column_config.TextColumn(help="How the case ended when it has no verified result; Remarks say why"),
+        "Bound": st.column_config.TextColumn(help="What limits the case"),
         "Marks": st.column_config.TextColumn(
             help="What to know before trusting the figures beside it; Remarks say more",
             width=_px(frame["Marks"].dropna(), _MARKS_PX),

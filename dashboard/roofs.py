@@ -53,13 +53,13 @@ def roofs_of(selection: Selection, device: Device, rows: Sequence[ResultRow]) ->
         own = [row for row in each.rows if row.evidence == kind]  # the clocks of others are no clocks of this device
         lines = clocked_roofs(own, Ceilings(known.info, each.spec))
         clocked += [replace(line, sheet=each.name) if len(judged) > 1 else line for line in lines]
-    return _named(selection, device, RoofSet((*found.lines, *clocked), found.notes), kind)
+    return _named(selection, device, RoofSet((*found.lines, *clocked), found.notes, found.memory), kind)
 
 
 def _named(selection: Selection, device: Device, roofs: RoofSet, kind: Evidence) -> RoofSet:
     """With the results that set the empirical roofs, which are of any run of the store: the best of its groups."""
     loads = {line.load for line in roofs.of_kind("empirical")}
-    if not loads:
+    if not loads and roofs.memory is None:
         return roofs
     shelf = selection.stores.shelves[device.store]
     best = [

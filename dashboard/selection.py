@@ -152,6 +152,16 @@ class Selection:
         replaced = sum(row is not before for row, before in zip(rows, newest, strict=True))
         return Picked(rows, len(ids), older, replaced)
 
+    def of_every_run(self, device: Device, rows: Sequence[ResultRow]) -> list[ResultRow]:
+        """Every result of the cases of ``rows`` in the runs that ``pick`` looks through, those of the newest run first.
+
+        What compares results of one run takes these: with one of each case it would lose a case to a later run of it.
+        """
+        runs, _ = self._recent(device, self.scope(device).jobs)
+        found = self.stores.shelves[device.store].results_of(runs, device.uid, {row.case_key for row in rows})
+        kinds = {row.evidence for row in rows}
+        return sorted((row for row in found if row.evidence in kinds), key=lambda row: runs.index(row.run))
+
     def best_of(self, device: Device) -> list[ResultRow]:
         """The best of each group of measured results of a device, of all the runs shown: see ``Group``."""
         groups = [group for group in self.of(device) if group.outcome == Outcome.OK and group.evidence == Evidence.MEASURED]

@@ -22,7 +22,7 @@ from dashboard.text import plain
 from suite.report.curves import Quantity
 from suite.report.gemm_shapes import shape_map
 from suite.report.heat import heat_figure
-from suite.report.lines import Field, evidence_of, format_of, implementation_of, regime_of
+from suite.report.lines import Field, backend_of, data_of, evidence_of, execution_of, format_of, implementation_of, regime_of
 from suite.report.roofs import drawable
 from suite.report.standings import SHOWN
 from suite.report.values import VALUES
@@ -31,7 +31,7 @@ from suite.rows import ResultRow
 TITLE = "GEMM"
 ORDER = 20
 JOB = "gemm"
-USUAL = ("bf16", "cold/sustained/device", "measured", "library")  # what a person most likely asks for first
+USUAL = ("bf16", "cold/sustained/device", "measured", "library", "native", "normal")  # what a person most likely asks for first
 
 
 def render(selection: Selection) -> None:
@@ -45,9 +45,10 @@ def render(selection: Selection) -> None:
     _shapes(selection, device, picked.rows)
     st.caption(". ".join(part for part in (SHOWN.removesuffix("."), picked.note) if part) + ".")
     place = st.container()
-    batch_lever(picked.rows, roofs_of(selection, device, picked.rows), selection.theme)
+    whole = selection.of_every_run(device, picked.rows)
+    batch_lever(whole, roofs_of(selection, device, picked.rows), selection.theme)
     side_by_side(picked.rows, key="gemm")
-    precision_ladder(picked.rows, selection.theme, key=f"ladder-{device.uid[:40]}")
+    precision_ladder(whole, selection.theme, key=f"ladder-{device.uid[:40]}")
     choose_case("gemm-table", results_section(selection, "gemm"))
     with place:
         case_section(selection)
@@ -55,8 +56,17 @@ def render(selection: Selection) -> None:
 
 def _shapes(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> None:
     st.subheader("Shapes")
-    titles = {"fmt": "Format", "under": "Regime", "kind": "Evidence", "by": "Implementation"}
-    fields: dict[str, Field] = {"fmt": format_of, "under": regime_of, "kind": evidence_of, "by": implementation_of}
+    titles = {"fmt": "Format", "under": "Regime", "kind": "Evidence", "on": "Backend", "by": "Implementation"}
+    titles |= {"as": "Execution", "data": "Data"}
+    fields: dict[str, Field] = {
+        "fmt": format_of,
+        "under": regime_of,
+        "kind": evidence_of,
+        "on": backend_of,
+        "by": implementation_of,
+        "as": execution_of,
+        "data": data_of,
+    }
     with st.container(horizontal=True):
         first = first_value(as_asked(rows, fields), VALUES, "of spec", _tells)
         value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title, first, follows=True)]

@@ -18,6 +18,7 @@ from dashboard.roofs import roofs_of, sheet_lines
 from dashboard.selection import Selection
 from dashboard.shelf import Device
 from dashboard.text import plain
+from suite.report.columns import outcome
 from suite.report.figures import roofline_figure
 from suite.report.headlines import headlines
 from suite.report.heat import heat_figure
@@ -30,7 +31,7 @@ TITLE = "Overview"
 ORDER = 0
 MOST_DOWN, MOST_ACROSS = 60, 24
 MOST_PINNED = 24  # characters of a name that does not scroll away: a longer one would leave a telephone no room for others
-_EMPTY_LEFT_OUT = ("Marks", "At clock", "W", "Clock")
+_EMPTY_LEFT_OUT = ("Marks", "Outcome", "At clock", "W", "Clock")
 
 Line = tuple[Device, str]  # a device under one kind of evidence: kinds never share a line
 Best = Mapping[tuple[Line, Column], ResultRow]
@@ -169,7 +170,8 @@ def _lines(selection: Selection, best: Best, line: Line, per_joule: str) -> list
             "Format": column.format,
             "Of spec": row.fractions.spec,
             "Marks": short_marks(row) or None,
-            "Rate": best_rate(row) if row.p50_s is not None else row.outcome.replace("_", " "),
+            "Outcome": outcome(row),
+            "Rate": best_rate(row) if row.p50_s is not None else None,
             "At clock": row.fractions.at_clock,
             per_joule: row.flops / row.energy_j / 1e9 if row.energy_j and row.flops else None,
             "W": row.power_w,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from suite.report.roofs import Roof
+from suite.report.roofs import Memory, Roof
 from suite.report.words import TIMES
 from suite.rows import ResultRow
 
@@ -42,11 +42,17 @@ def intensity_span(rows: Sequence[ResultRow], roofs: Sequence[Roof]) -> Span:
     return around([row.arithmetic_intensity for row in rows] + [ridge for ridge in ridges if ridge], below=3.0, above=4.0)
 
 
-def rate_span(rows: Sequence[ResultRow], roofs: Sequence[Roof], intensities: Span) -> Span:
-    """From below the lowest point, or the highest ridge's memory roof where that is lower, to above the highest roof."""
+def rate_span(rows: Sequence[ResultRow], roofs: Sequence[Roof], intensities: Span, memory: Memory | None = None) -> Span:
+    """From below the lowest point, or the highest ridge's memory roof where that is lower, to above the highest roof.
+
+    ``memory`` is a memory roof without one of arithmetic: seen from its foot on, over the points under it.
+    """
     rates = [row.flop_s for row in rows if row.flop_s]
     peaks = [roof.peak_flop_s for roof in roofs]
     foot = [min(roof.values([intensities.low])[0] for roof in roofs)] if roofs else []
+    if memory is not None and not roofs:
+        peaks = [memory.bandwidth_bytes_s * row.arithmetic_intensity for row in rows]
+    foot += [memory.bandwidth_bytes_s * intensities.low] if memory is not None else []
     return around(rates + peaks + foot, below=2.0, above=2.0)
 
 

@@ -16,7 +16,6 @@ from suite.report.words import (
     remarks,
     si,
     timing,
-    workload_title,
 )
 from suite.rows import ResultRow
 
@@ -42,9 +41,14 @@ def _figure(title: str, meaning: str, text: Callable[[ResultRow], str], sort: Ca
     return Column(title, meaning, lambda row: text(row) if row.p50_s is not None else NOTHING, sort)
 
 
-def ending(row: ResultRow) -> str:
-    """What limits a case, or how it ended when it has no result."""
-    return row.bound or "unknown" if row.outcome == Outcome.OK else row.outcome.replace("_", " ")
+def bound(row: ResultRow) -> str:
+    """What limits a case that was timed."""
+    return NOTHING if row.p50_s is None else row.bound or "unknown"
+
+
+def outcome(row: ResultRow) -> str | None:
+    """How a case ended that has no verified result; ``None`` for one that has."""
+    return None if row.outcome == Outcome.OK else row.outcome.replace("_", " ")
 
 
 def _error(row: ResultRow) -> str:
@@ -60,7 +64,7 @@ def _quantisation(row: ResultRow) -> str:
 
 
 IDENTITY = (
-    Column("Case", "Job, sizes and switches", case_detail, workload_title),
+    Column("Case", "Job, sizes, data and switches", case_detail, case_detail),
     Column(
         "Format",
         "Number format of the inputs, and what shares a scale",
@@ -69,7 +73,8 @@ IDENTITY = (
     ),
     Column("Implementation", "Who computes it", lambda row: row.implementation, lambda row: row.implementation),
     Column("Regime", "Cache, load and dispatch", lambda row: row.regime, lambda row: row.regime),
-    Column("Bound", "What limits the case, or how it ended when it has no result", ending, ending),
+    Column("Outcome", "How the case ended when it has no verified result", lambda row: outcome(row) or "ok", outcome),
+    Column("Bound", "What limits the case", bound, lambda row: row.bound),
 )
 FIGURES = (
     _figure("Time", "Median of one launch and half the width of its 95 % interval", timing, lambda row: row.p50_s),
@@ -139,11 +144,11 @@ FIGURES = (
 REMARKS = Column("Remarks", "Reasons and what to know before trusting the number", remarks, remarks)
 
 COLUMNS = (*IDENTITY, *FIGURES, REMARKS)
-RARE = ("Quantisation", "Tokens", "Power", "Per joule")
+RARE = ("Outcome", "Quantisation", "Tokens", "Power", "Per joule")
 
 
 def told(columns: Iterable[Column], rows: Sequence[ResultRow]) -> tuple[Column, ...]:
-    """The columns without those that only some runs have and ``rows`` do not, such as power."""
+    """The columns without those that only some runs have and ``rows`` do not, such as power, or cases that failed."""
     return tuple(column for column in columns if column.title not in RARE or any(column.sort(row) is not None for row in rows))
 
 

@@ -11,12 +11,12 @@ from suite.report.figures import frame, legend_above, legend_px, log_axis
 from suite.report.heat import label
 from suite.report.hover import hover_text, known_by
 from suite.report.key import filled
-from suite.report.palette import INKS, REGIME_GLYPHS, Ink, Theme, faint, symbol
+from suite.report.palette import DOUBTFUL_OPACITY, INKS, REGIME_GLYPHS, Ink, Theme, faint, symbol, themed
 from suite.report.words import doubtful
 from suite.rows import ResultRow
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-_MARKER_PX, _DOUBTFUL_OPACITY, _LINE_PX = 8, 0.4, 1.6
+_MARKER_PX, _LINE_PX = 8, 1.6
 _NAME_CHARACTERS = 44
 _INTERVAL_OPACITY = 0.5
 _LEAST_PX, _SHORT_PX = 30, 50  # above the plot: for the buttons, and for a legend of two lines
@@ -77,6 +77,7 @@ def curve_figure(
     doubt are faded.  ``customdata`` of a point is what ``known_by`` says.
     """
     ink = INKS[theme]
+    lines = [line._replace(colour=themed(line.colour, ink)) for line in lines]
     traces = [trace for line in lines for trace in _traces(line, across, up, ink)]
     if not traces:
         return None
@@ -151,7 +152,7 @@ def _trace(
             "symbol": symbol(*part),
             "size": _MARKER_PX,
             "color": line.colour,
-            "opacity": [_DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
+            "opacity": [DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
             "line": {"width": 0.7 if is_measured else 1.8, "color": ink.background},
         },
         hovertext=[hover_text(row) for row in rows],

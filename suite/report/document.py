@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from suite.backend import DeviceInfo
 from suite.errors import StoreUnusable, UsageError
@@ -12,25 +12,30 @@ from suite.report.cases import case_data
 from suite.report.contest import Contest, contests
 from suite.report.floors import Ground
 from suite.report.headlines import Headline, headlines
+from suite.report.joules import no_joules, why_no_joules
 from suite.report.ladder import Ladder, ladders
 from suite.report.panels import Panel, Source, each_once, panel
 from suite.report.privacy import Scrubber, without_place_overrides, without_places
 from suite.report.reproduce import Command, rerun_command
 from suite.report.roofs import RoofSet
-from suite.report.system import Group, ceilings_group, device_group, environment_groups
+from suite.report.standing import standing_of
+from suite.report.system import Group, Whose, ceilings_group, device_group, environment_groups
 from suite.report.targets_matrix import ordered
 from suite.report.trust import SelftestSource, distrust
 from suite.report.words import counted
 from suite.rows import DeviceRow, ResultRow, RunInfo
+from suite.search.told import peaks
 from suite.targets.record import Compiled
 
 DATA_FORMAT = "roofbench-report/1"
 
 
 class MeasurementSource(Source, SelftestSource, Protocol):
-    """A source that also has what was measured of one result, and the selftests of a device."""
+    """A source that also has what was measured of one result, the selftests of a device, and the files kept with a run."""
 
     def measurement(self, result_id: int) -> Measurement: ...
+
+    def artifacts(self, run: str | None = None) -> Mapping[str, bytes]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,8 @@ class DeviceReport:
 
     ``cases`` has the JSON values of ``case_data`` for each result that can be shown over time, by its id; ``unreadable``
     counts timed results whose samples the store cannot give back.  ``distrust`` is what the latest selftest says against them.
+    ``name`` is the device's alone, ``label`` has its slot too where there are several.  ``joules`` says why energy that was
+    asked for is not there, ``peaks`` what each search for the maximum found.
     """
 
     label: str
@@ -50,6 +57,9 @@ class DeviceReport:
     cases: Mapping[int, dict[str, Any]] = field(default_factory=dict)
     unreadable: int = 0
     distrust: str = ""
+    name: str = ""
+    joules: str = ""
+    peaks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +74,12 @@ class RunReport:
     @property
     def rows(self) -> tuple[ResultRow, ...]:
         return tuple(row for device in self.devices for row in device.rows)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The devices that it has results of, each once; before any case has finished those that it was to measure."""
+        found = [row.device for row in self.rows] or [device.name for device in self.devices]
+        return tuple(dict.fromkeys(filter(None, found)))
 
     @property
     def counts(self) -> str:
@@ -84,8 +100,8 @@ class ReportDocument:
     @property
     def title(self) -> str:
         """The devices' names, each once."""
-        labels = dict.fromkeys(row.device for run in self.runs for row in run.rows)
-        return f"{', '.join(labels) or 'No device'} against the roofline"
+        names = dict.fromkeys(name for run in self.runs for name in run.names)
+        return f"{', '.join(names)} against the roofline" if names else "A run that recorded no name of a device"
 
     @property
     def contests(self) -> tuple[Contest, ...]:
@@ -135,34 +151,49 @@ def _run(reader: MeasurementSource, info: RunInfo, with_cases: bool) -> RunRepor
     scrubber = Scrubber.of(environment)
     rows = [_clean(row, scrubber) for row in reader.results(info.run)]
     devices = [_clean_device(device, scrubber) for device in each_once(reader.devices(info.run))]
+    running = frozenset(other.run for other in reader.runs() if other.status == "running" and other.run != info.run)
+    about = _About(info, scrubber, running, len(devices) > 1, with_cases)
     return RunReport(
         info=_clean_info(info, scrubber),
-        devices=tuple(_device(reader, device, rows, len(devices) > 1, with_cases) for device in devices),
+        devices=tuple(_device(reader, about, device, rows) for device in devices),
         system=environment_groups(scrubber.facts(environment)),
         command=rerun_command(info, scrubber),
     )
 
 
-def _device(
-    reader: MeasurementSource, device: DeviceRow, rows: Sequence[ResultRow], several: bool, with_cases: bool
-) -> DeviceReport:
+class _About(NamedTuple):
+    """What all devices of a run share; ``running`` are the other runs in progress, ``several`` whether it has many devices."""
+
+    info: RunInfo
+    scrubber: Scrubber
+    running: frozenset[str]
+    several: bool
+    with_cases: bool
+
+
+def _device(reader: MeasurementSource, about: _About, device: DeviceRow, rows: Sequence[ResultRow]) -> DeviceReport:
     own = [row for row in rows if (row.device_slot, row.device_uid) == (device.slot, device.info.uid)]
     found = panel(reader, device, own)
     pipes = tuple(sorted({row.pipe for row in own if row.pipe}))
-    cases, unreadable = _cases(reader, own, found) if with_cases else ({}, 0)
+    standing = standing_of(found.calibrating, device.info, about.info, about.running)
+    cases, unreadable = _cases(reader, own, found) if about.with_cases else ({}, 0)
+    why = about.scrubber.text(why_no_joules(reader, about.info, own))
     return DeviceReport(
-        label=f"{device.info.name} (slot {device.slot})" if several else device.info.name,
+        label=f"{device.info.name} (slot {device.slot})" if about.several else device.info.name,
         rows=found.rows,
         roofs=found.roofs,
         headlines=headlines(own),
         ladders=ladders(own),
         system=(
             device_group(device.info, found.spec, device.match_reason),
-            ceilings_group(found.spec, pipes, found.calibrations.latest),
+            ceilings_group(found.spec, pipes, standing, found.roofs, Whose(about.info.run, about.running)),
         ),
         cases=cases,
         unreadable=unreadable,
         distrust=distrust(reader, device.info),
+        name=device.info.name,
+        joules=no_joules(why) if why else "",
+        peaks=tuple(each.line for each in peaks(reader, about.info, own)),
     )
 
 

@@ -44,7 +44,7 @@ def roofline_figure(rows: Sequence[ResultRow], roofs: RoofSet, theme: Theme = "l
     ink = INKS[theme]
     points = [row for row in rows if drawable(row)]
     intensities = intensity_span(points, roofs.lines)
-    rates = rate_span(points, roofs.lines, intensities)
+    rates = rate_span(points, roofs.lines, intensities, roofs.memory_alone)
     figure = go.Figure(traces(points, roofs, intensities, ink))
     above_px = legend_px({row.format for row in points})
     _name_memory(figure, roofs)
@@ -56,7 +56,8 @@ def roofline_figure(rows: Sequence[ResultRow], roofs: RoofSet, theme: Theme = "l
 
 def _name_memory(figure: go.Figure, roofs: RoofSet) -> None:
     """Say on hover what set the memory part, which all empirical roofs share."""
-    found = next((line.memory_set_by for line in roofs.of_kind("empirical") if line.memory_set_by is not None), None)
+    lines = (line.memory_set_by for line in roofs.of_kind("empirical") if line.memory_set_by is not None)
+    found = next(lines, roofs.memory_alone.set_by if roofs.memory_alone is not None else None)
     if found is None:
         return
     for trace in figure.data:

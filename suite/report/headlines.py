@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from suite.outcome import Bound, Evidence
 from suite.report.roofs import drawable
+from suite.report.sources import NO_SOURCES, Sources, sources_of
 from suite.report.trust import TRUSTED, trust_rank
 from suite.report.words import case_detail, marks, percent, rate_unit, si
 from suite.rows import ResultRow
@@ -19,7 +20,8 @@ class Headline(NamedTuple):
     """The best result of one format (its label) under ``load``, among ``of`` verified ones of that load.
 
     ``best`` is ``None`` where the format was measured in bursts alone and others were sustained.  ``burst`` is the best burst
-    beside a sustained load, where there is one.  ``passed_over`` of the ``of`` were contended or not resolved.
+    beside a sustained load, where there is one.  ``passed_over`` of the ``of`` were contended or not resolved.  ``sources`` are
+    those of all headlines: where they differ, whose a number is has to be said.
     """
 
     format: str
@@ -28,6 +30,12 @@ class Headline(NamedTuple):
     burst: ResultRow | None
     of: int
     passed_over: int
+    sources: Sources = NO_SOURCES
+
+    @property
+    def source(self) -> str:
+        """``xla, emulated``, of that what is not the same of all headlines; else empty."""
+        return self.sources.of(self.best) if self.best is not None and self.sources.several else ""
 
     @property
     def chosen_as(self) -> str:
@@ -52,7 +60,8 @@ class Headline(NamedTuple):
         share = [percent(row.fractions.spec)] if row.fractions.spec is not None else []
         same = self.best is not None and _which(row) == _which(self.best)
         case = [] if same else [case_detail(row), f"{row.bound or 'unknown'} bound", f"by {row.implementation}"]
-        return f"in a burst: {', '.join([*share, rate(row), *case, row.regime, *marks(row)])}"
+        source = [self.sources.of(row)] if self.sources.several else []
+        return f"in a burst: {', '.join([*share, rate(row), *case, *source, row.regime, *marks(row)])}"
 
 
 Counts = Mapping[tuple[str, str, bool], int]  # of results by format label, load, and whether they are trusted
@@ -73,7 +82,8 @@ def headlines(rows: Sequence[ResultRow], counts: Counts | None = None) -> tuple[
     labels = sorted({row.format_label for row in measured})
     known = counts if counts is not None else Counter((row.format_label, row.load, _trusted(row)) for row in measured)
     found = [_headline(label, load, [row for row in measured if row.format_label == label], known) for label in labels]
-    return tuple(sorted(found, key=_place, reverse=True))
+    sources = sources_of(row for each in found for row in (each.best, each.burst) if row is not None)
+    return tuple(each._replace(sources=sources) for each in sorted(found, key=_place, reverse=True))
 
 
 def about(found: Sequence[Headline], several_runs: bool = False) -> str:

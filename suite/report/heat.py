@@ -11,6 +11,7 @@ from suite.report.hover import hover_text, known_by
 from suite.report.key import filled
 from suite.report.palette import INKS, REGIME_GLYPHS, SEQUENTIAL, Ink, Theme
 from suite.report.printable import printable, shortened
+from suite.report.sources import Sources, sources_of
 from suite.report.words import doubtful
 from suite.rows import ResultRow
 
@@ -22,6 +23,7 @@ _CHARACTER_PX, _LINE_PX = 6.6, 16
 _LABEL_CHARACTERS = 34
 # A name of a row that is longer stands above its cells, in so many pixels: a telephone shows these too.
 _BESIDE_CHARACTERS, _OVER_CHARACTERS, _NAME_PX = 14, 54, 18
+_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"  # of sources: the first has none
 _DARK_BELOW = 0.55  # of the scale: text on it is light
 
 
@@ -50,11 +52,12 @@ def heat_figure(heat: HeatMap, theme: Theme = "light") -> go.Figure:
     """Colour by value and the value in figures; the points that lie on the cells carry the case for hover and click.
 
     ``customdata`` of each point is what ``known_by`` says.  What is not measured, not in the usual regime or in doubt is marked
-    in the cell, and the key says with what.
+    in the cell, and the key says with what; so is what is of another backend or execution than the others.
     """
     ink, shown = INKS[theme], sorted(heat.cells.items())
-    marks = [_marks(cell.row) for _, cell in shown]
-    key = list(_key(heat, marks))
+    sources = sources_of(cell.row for _, cell in shown)
+    marks = [f"{_letter(sources, cell.row)}{_marks(cell.row)}" for _, cell in shown]
+    key = list(_key(heat, marks, sources))
     slant = _slant(heat)
     above = round(_CHARACTER_PX * max(map(len, heat.columns), default=0) * 0.75) + 34 if slant else _HEAD_PX + _LINE_PX
     figure = go.Figure([_colours(heat), _points(shown, marks, theme)])
@@ -187,9 +190,17 @@ def _marks(row: ResultRow) -> str:
     return f"{glyph}{OTHER_EVIDENCE if row.evidence != 'measured' else ''}{DOUBT if doubtful(row) else ''}"
 
 
-def _key(heat: HeatMap, marks: Sequence[str]) -> Iterator[str]:
+def _letter(sources: Sources, row: ResultRow) -> str:
+    place = sources.names.index(name) if sources.several and (name := sources.of(row)) in sources.names else 0
+    return _LETTERS[min(place, len(_LETTERS)) - 1] if place else ""
+
+
+def _key(heat: HeatMap, marks: Sequence[str], sources: Sources) -> Iterator[str]:
     name, low, high = heat.scale
     entries = [f"{name}: dark {low} to bright {high}"]
+    if sources.several:
+        entries += [f"without a letter: {sources.names[0]}"]
+        entries += [f"{letter} {source}" for letter, source in zip(_LETTERS, sources.names[1:], strict=False)]
     found = {mark for each in marks for mark in each}
     regimes = {glyph: "/".join(regime) for regime, glyph in REGIME_GLYPHS.items() if glyph in found}
     entries += [f"{glyph} {regime}" for glyph, regime in regimes.items()]

@@ -61,7 +61,7 @@ def _lines(row: ResultRow) -> list[str]:
     unit = rate_unit(row.format)
     return [
         case_title(row),
-        f"{row.bound or UNKNOWN} bound",
+        f"{row.bound or UNKNOWN} bound, {row.execution} by {row.implementation}, {row.backend}",
         f"{si(row.flop_s, unit)}, {bytes_rate(row)} at {row.arithmetic_intensity:.4g} {unit.replace('/s', '/B')}",
         f"p50 {timing(row)}{_interval(row)}",
         *([f"{cycles(row)} cycles"] if row.p50_cycles else []),

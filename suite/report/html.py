@@ -24,7 +24,7 @@ from suite.report.ladder import ABOUT, Ladder
 from suite.report.ladder_figure import drawn, ladder_figure
 from suite.report.lever_html import lever_figures, lever_sections
 from suite.report.method import METHOD, OUTCOMES
-from suite.report.palette import INKS, THEMES, Theme, format_colour
+from suite.report.palette import DOTTED, INKS, THEMES, Theme, format_colour
 from suite.report.roofs import NO_ROOF, drawable
 from suite.report.system import together
 from suite.report.tables import ladder_table, results_table, system_table
@@ -121,7 +121,7 @@ def _device(run: RunReport, device: DeviceReport, index: int) -> Html:
     warned = [tag("p", _sentence(device.distrust), class_="notice", role="note")] if device.distrust else []
     levers = lever_sections(device.rows, device.label, index)
     parts = (*warned, _headlines(device), _figure(device, index), *_ladders(device, index), *levers)
-    parts = (*parts, *collective_sections(device.rows, device.label, index), _results(run, device, index))
+    parts = (*parts, *collective_sections(device.rows, device.label, index), *_peaks(device), _results(run, device, index))
     return tag("section", heading, *parts)
 
 
@@ -134,23 +134,37 @@ def _headlines(device: DeviceReport) -> Html:
 
 
 def _card(headline: Headline) -> Html:
-    colour = tag("i", style=f"background:{format_colour(headline.format.split()[0])}")
+    colour = tag("i", style=_swatch(headline.format.split()[0]))
     second = headline.second
     return tag(
         "li",
         tag("span", colour, headline.format, class_="format"),
-        *(_figures_of(headline.best, headline.chosen_as) if headline.best else [tag("span", NO_RESULT)]),
+        *(_figures_of(headline.best, headline.source, headline.chosen_as) if headline.best else [tag("span", NO_RESULT)]),
         *([tag("span", second, class_="small second")] if second else []),
     )
 
 
-def _figures_of(row: ResultRow, count: str) -> Iterator[Html]:
+def _swatch(name: str) -> str:
+    """The format's colour of the theme, or of the light one where a browser does not know ``light-dark``."""
+    light, dark = (format_colour(name, INKS[theme]) for theme in THEMES)
+    drawn = (
+        f"radial-gradient(circle,Canvas 25%,{colour} 30%)" if name in DOTTED else colour
+        for colour in (light, _both(light, dark))
+    )
+    return ";".join(f"background:{each}" for each in drawn)
+
+
+def _both(light: str, dark: str) -> str:
+    return f"light-dark({light},{dark})"
+
+
+def _figures_of(row: ResultRow, source: str, count: str) -> Iterator[Html]:
     known = row.fractions.spec is not None
     bound = f"{row.bound or 'unknown'} bound"
     yield tag("strong", percent(row.fractions.spec) if known else rate(row))
     yield tag("span", "of the spec roof" if known else "share of spec n/a")
     yield tag("span", f"{rate(row)}, {bound}" if known else bound, class_="small")
-    yield tag("span", case_detail(row), class_="small")
+    yield tag("span", ", ".join(filter(None, (case_detail(row), source))), class_="small")
     yield tag("span", _breakable(row.regime), class_="regime")
     if found := marks(row):
         yield tag("span", "; ".join(found), class_="small doubt")
@@ -187,6 +201,12 @@ def _ladders(device: DeviceReport, index: int) -> Iterator[Html]:
     for number, ladder in enumerate(device.ladders):
         parts = (*_ladder_plot(ladder, f"ladder-{index}-{number}"), tag("p", ladder.note, class_="small"), ladder_table(ladder))
         yield tag("details", tag("summary", ladder.title), *parts, class_="rungs", open=number == 0)
+
+
+def _peaks(device: DeviceReport) -> Iterator[Html]:
+    if device.peaks:
+        yield tag("h3", f"Search for the maximum of {device.label}")
+        yield tag("ul", *(tag("li", _sentence(line)) for line in device.peaks))
 
 
 def _ladder_plot(ladder: Ladder, identity: str) -> Iterator[Html]:
@@ -234,8 +254,9 @@ def _theme(figure: go.Figure) -> dict[str, Any]:
 
 
 def _colours(trace: dict[str, Any]) -> dict[str, Any]:
-    marker, line = trace.get("marker", {}), trace.get("line", {})
-    return {"marker": marker.get("color"), "outline": marker.get("line", {}).get("color"), "line": line.get("color")}
+    marker, line, error = (trace.get(name, {}) for name in ("marker", "line", "error_y"))
+    of_marker = {"marker": marker.get("color"), "outline": marker.get("line", {}).get("color")}
+    return {**of_marker, "line": line.get("color"), "error": error.get("color")}
 
 
 def _results(run: RunReport, device: DeviceReport, index: int) -> Html:
@@ -258,6 +279,8 @@ def _opening(device: DeviceReport) -> Iterator[str]:
             "Choose a case's name to see it over time: its samples, with clock, power and temperature beneath. "
             f"Series are drawn as at most {POINTS} values; the store keeps them whole."
         )
+    if device.joules:
+        yield f"{_sentence(device.joules)}."
     if device.unreadable:
         yield f"The samples of {counted(device.unreadable, 'case')} cannot be read; `roofbench store check` says what is wrong."
 

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from suite.outcome import Evidence, Outcome
-from suite.report.palette import KIND_STROKES, LOAD_STROKES, REGIME_GLYPHS
+from suite.report.palette import KIND_STROKES, LOAD_STROKES, REGIME_GLYPHS, RIM_WORDS, RIMS
 from suite.report.roofs import RoofSet, Setter, drawable
+from suite.report.sources import sources_of
 from suite.report.words import doubtful
 from suite.rows import ResultRow
 
@@ -21,7 +22,7 @@ _HELD = "\u00a0"  # keeps a glyph with its words
 def key_lines(rows: Sequence[ResultRow], roofs: RoofSet) -> list[str]:
     """Lines of at most ``COLUMNS`` characters: the key, then one or more for each note."""
     points = [row for row in rows if drawable(row)]
-    entries = [*_regimes(points), *_evidence(points), *_doubt(points), *_lines(roofs)]
+    entries = [*_regimes(points), *_evidence(points), *_sources(points), *_doubt(points), *_lines(roofs)]
     notes = [*set_by(roofs), *_left_out(rows, len(points)), *roofs.notes]
     return [*filled(entries), *(line for note in notes for line in textwrap.wrap(note, COLUMNS))]
 
@@ -38,6 +39,15 @@ def _evidence(points: Sequence[ResultRow]) -> Iterator[str]:
         yield f"○ hollow: {kind}" if kind == Evidence.SIMULATED else f"◉ {kind}"
 
 
+def _sources(points: Sequence[ResultRow]) -> Iterator[str]:
+    """Which backend or execution has which rim; the last rim is for all the rest."""
+    sources = sources_of(points)
+    if sources.several:
+        rest = "; ".join(sources.names[len(RIMS) - 1 :])
+        named = [*sources.names[: len(RIMS) - 1], *([rest] if rest else [])]
+        yield from (f"{word}: {name}" for word, name in zip(RIM_WORDS, named, strict=False))
+
+
 def _doubt(points: Sequence[ResultRow]) -> Iterator[str]:
     if any(map(doubtful, points)):
         yield "faded: not resolved, not converged, not steady or contended"
@@ -49,6 +59,8 @@ def _lines(roofs: RoofSet) -> Iterator[str]:
     yield from (f"{stroke}: {kind}" for kind, stroke in KIND_STROKES.items() if roofs.of_kind(kind))
     for load in sorted({roof.load or "" for roof in roofs.of_kind("empirical")}, reverse=True):
         yield f"{LOAD_STROKES.get(load, 'dashed')}: empirical, {load}"
+    if roofs.memory_alone is not None:
+        yield "dashed: empirical memory roof"
 
 
 def set_by(roofs: RoofSet, whole: bool = True) -> Iterator[str]:
@@ -66,7 +78,9 @@ def set_by(roofs: RoofSet, whole: bool = True) -> Iterator[str]:
             pipes = ", ".join(line.pipes)
             name = pipes if len(setters[pipes]) == 1 else f"{pipes} {line.load}"
             names.setdefault(line.set_by, []).append(name)
-    for memory in dict.fromkeys(line.memory_set_by for line in lines if line.memory_set_by is not None):
+    memories = [line.memory_set_by for line in lines]
+    memories += [roofs.memory_alone.set_by] if roofs.memory_alone is not None else []
+    for memory in dict.fromkeys(each for each in memories if each is not None):
         names.setdefault(memory, []).append("memory")
     for setter, whose in names.items():
         if whole or setter.doubt or setter.of:

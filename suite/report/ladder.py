@@ -91,11 +91,6 @@ class Ladder:
         return ", ".join(dict.fromkeys(said for base in self.bases if (said := doubts(base))))
 
     @property
-    def over(self) -> str:
-        """What the ratios are to: ``bf16``, or ``contended bf16``."""
-        return f"{self.base_doubt} {BASELINE}" if self.base_doubt else BASELINE
-
-    @property
     def note(self) -> str:
         """On which data, against what, and what is missing."""
         data = ", ".join(dict.fromkeys(rung.row.distribution for rung in self.rungs))

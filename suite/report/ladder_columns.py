@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from suite.report.columns import NOTHING
 from suite.report.ladder import BASELINE, Ladder, Rung
-from suite.report.words import per_joule, percent, rate_unit, relative_error, si
+from suite.report.words import per_joule, percent, rate_unit, relative_error, si, timing
 
 
 class Column(NamedTuple):
@@ -32,10 +32,16 @@ def _columns(ladder: Ladder) -> Iterator[Column]:
     if len({(rung.row.implementation, rung.row.backend) for rung in ladder.rungs}) > 1:
         yield Column("By", "Who computes it", lambda rung: rung.by, lambda rung: rung.by, False)
     yield Column(
-        f"Over {ladder.over}",
+        f"Over {BASELINE}",
         f"Speed relative to the fastest {BASELINE} of the same shape, regime and data, and its 95 % interval",
         lambda rung: NOTHING if rung.speed is None else rung.speed.words,
         lambda rung: rung.speed.times if rung.speed else None,
+    )
+    yield Column(
+        "Time",
+        "Median of one launch and half the width of its 95 % interval",
+        lambda rung: timing(rung.row),
+        lambda rung: rung.row.p50_s,
     )
     for kind in ladder.distributions:
         yield _error_column(kind)

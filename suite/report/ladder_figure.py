@@ -13,13 +13,24 @@ from suite.report.hover import hover_text
 from suite.report.key import COLUMNS, filled
 from suite.report.ladder import BASELINE, Ladder, Rung
 from suite.report.numbers import Numbered, numbers
-from suite.report.palette import INKS, OTHER_REGIME_SYMBOL, REGIME_SYMBOLS, Ink, Theme, faint, format_colour
+from suite.report.palette import (
+    DOT_PX,
+    DOTTED,
+    DOUBTFUL_OPACITY,
+    INKS,
+    OTHER_REGIME_SYMBOL,
+    REGIME_SYMBOLS,
+    Ink,
+    Theme,
+    dotted,
+    faint,
+    format_colour,
+)
 from suite.report.words import doubtful, relative_error
 from suite.rows import ResultRow
 
 _ABOVE_PX = 16
 _MARKER_PX = 9
-_DOUBTFUL_OPACITY = 0.4
 _BAR_OPACITY = 0.5
 _LEAST_POINTS = 2
 
@@ -32,8 +43,9 @@ def drawn(ladder: Ladder) -> tuple[Rung, ...]:
 def ladder_figure(ladder: Ladder, theme: Theme = "light") -> go.Figure | None:
     """Speed against quantisation error, both logarithmic; ``None`` where fewer than two formats have a place.
 
-    Colour is the format's and shape the regime's, as in the roofline; filled is native, hollow emulated.  The numbers are those
-    of the ladder's table.  Lines go from the least error to the most over the kinds of data, and along the speed's interval.
+    Colour and dot are the format's and shape the regime's, as in the roofline; filled is native, hollow emulated.  The numbers
+    are those of the ladder's table.  Lines go from the least error to the most over the kinds of data, and along the speed's
+    interval.
     """
     rungs, ink = drawn(ladder), INKS[theme]
     if len(rungs) < _LEAST_POINTS:
@@ -43,7 +55,7 @@ def ladder_figure(ladder: Ladder, theme: Theme = "light") -> go.Figure | None:
     figure = go.Figure([_trace(ladder, group, ink) for group in _groups(rungs)])
     layout = frame(ink, _key_lines(ladder, rungs), _ABOVE_PX)
     points = [Numbered(str(rung.number), rung.error or 1.0, _height(ladder, rung)) for rung in rungs]
-    title = f"Speed ({ladder.over} = 1)" if ladder.baseline is not None else "Rate (FLOP/s; integers: OP/s)"
+    title = f"Speed ({BASELINE} = 1)" if ladder.baseline is not None else "Rate (FLOP/s; integers: OP/s)"
     figure.update_layout(
         {
             **layout,
@@ -73,7 +85,7 @@ def _groups(rungs: Sequence[Rung]) -> Iterator[list[Rung]]:
 
 
 def _trace(ladder: Ladder, rungs: Sequence[Rung], ink: Ink) -> go.Scatter:
-    colour = format_colour(rungs[0].row.format)
+    colour = format_colour(rungs[0].row.format, ink)
     return go.Scatter(
         x=[rung.error for rung in rungs],
         y=[_height(ladder, rung) for rung in rungs],
@@ -84,8 +96,8 @@ def _trace(ladder: Ladder, rungs: Sequence[Rung], ink: Ink) -> go.Scatter:
             "symbol": _symbol(rungs[0].row),
             "size": _MARKER_PX,
             "color": colour,
-            "opacity": [_DOUBTFUL_OPACITY if doubtful(rung.row) else 1.0 for rung in rungs],
-            "line": {"width": 1.8 if rungs[0].row.execution == "emulated" else 0.7, "color": ink.background},
+            "opacity": [DOUBTFUL_OPACITY if doubtful(rung.row) else 1.0 for rung in rungs],
+            "line": {"width": 0.7 if _is_plain(rungs[0].row) else DOT_PX, "color": ink.background},
         },
         hovertext=[_hover(rung) for rung in rungs],
         hoverinfo="text",
@@ -97,7 +109,12 @@ def _trace(ladder: Ladder, rungs: Sequence[Rung], ink: Ink) -> go.Scatter:
 
 def _symbol(row: ResultRow) -> str:
     shape = REGIME_SYMBOLS.get((row.cache, row.load, row.dispatch), OTHER_REGIME_SYMBOL)
-    return f"{shape}-open" if row.execution == "emulated" else shape
+    return dotted(f"{shape}-open" if row.execution == "emulated" else shape, row.format)
+
+
+def _is_plain(row: ResultRow) -> bool:
+    """Whether a point is neither hollow nor dotted."""
+    return row.execution != "emulated" and row.format not in DOTTED
 
 
 def _ends(rung: Rung) -> Sequence[float]:

@@ -13,7 +13,7 @@ from suite.report.hover import hover_text
 from suite.report.key import filled
 from suite.report.lever import Crossing, Lever, Line
 from suite.report.numbers import Numbered, numbers
-from suite.report.palette import INKS, Theme, format_colour
+from suite.report.palette import DOT_PX, DOTTED, DOUBTFUL_OPACITY, INKS, Ink, Theme, dotted, format_colour
 from suite.report.roofs import Roof, RoofSet
 from suite.report.traces import traces
 from suite.report.words import doubtful
@@ -30,7 +30,6 @@ OTHER_SYMBOL, OTHER_GLYPH = "x", "✖"
 DASHES = ("solid", "dash", "dot", "dashdot")  # of implementations, in the order in which they come
 _ABOVE_PX = 16
 _MARKER_PX, _CROSSING_PX, _LINE_PX = 8, 22, 1.6
-_DOUBTFUL_OPACITY = 0.4
 
 
 def lever_figure(lever: Lever, roofs: RoofSet, theme: Theme = "light") -> go.Figure:
@@ -40,11 +39,12 @@ def lever_figure(lever: Lever, roofs: RoofSet, theme: Theme = "light") -> go.Fig
     passes from memory to arithmetic: halfway between the results on both sides, on the logarithmic scale.
     """
     ink, rows = INKS[theme], [point.row for line in lever.lines for point in line.points]
-    own = RoofSet(_above(lever, roofs), ())
+    lines = _above(lever, roofs)
+    own = RoofSet(lines, (), None if any(line.bandwidth_bytes_s for line in lines) else roofs.memory)
     intensities = intensity_span(rows, own.lines)
-    rates = rate_span(rows, own.lines, intensities)
+    rates = rate_span(rows, own.lines, intensities, own.memory_alone)
     dashes = _dashes(lever)
-    drawn = [trace for line in lever.lines for trace in _line(line, dashes[line.first.implementation])]
+    drawn = [trace for line in lever.lines for trace in _line(line, dashes[line.first.implementation], ink)]
     figure = go.Figure([*traces([], own, intensities, ink), *drawn])
     layout = frame(ink, _key_lines(lever, own), _ABOVE_PX)
     figure.update_layout(
@@ -72,8 +72,8 @@ def _dashes(lever: Lever) -> dict[str, str]:
     return {name: DASHES[place % len(DASHES)] for place, name in enumerate(names)}
 
 
-def _line(line: Line, dash: str) -> Iterator[go.Scatter]:
-    colour = format_colour(line.first.format)
+def _line(line: Line, dash: str, ink: Ink) -> Iterator[go.Scatter]:
+    colour = format_colour(line.first.format, ink)
     rows = [point.row for point in line.points]
     yield go.Scatter(
         x=[row.arithmetic_intensity for row in rows],
@@ -81,10 +81,11 @@ def _line(line: Line, dash: str) -> Iterator[go.Scatter]:
         mode="lines+markers",
         line={"color": colour, "width": _LINE_PX, "dash": dash},
         marker={
-            "symbol": [SYMBOLS.get(row.bound or "", OTHER_SYMBOL) for row in rows],
+            "symbol": [dotted(SYMBOLS.get(row.bound or "", OTHER_SYMBOL), row.format) for row in rows],
             "size": _MARKER_PX,
             "color": colour,
-            "opacity": [_DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
+            "opacity": [DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
+            **({"line": {"width": DOT_PX, "color": ink.background}} if line.first.format in DOTTED else {}),
         },
         hovertext=[
             f"{hover_text(point.row)}<br>{escape(f'{line.number}: {line.name}, M = {point.m}')}" for point in line.points
@@ -136,5 +137,7 @@ def _key_lines(lever: Lever, roofs: RoofSet) -> list[str]:
         looks.append(f"tick: from {' or '.join(sources)} to compute bound")
     if any(map(doubtful, rows)):
         looks.append("faded: not resolved, not converged, not steady or contended")
-    looks += [f"without points: {roofs.lines[0].kind} roof"] if roofs.lines else []
+    drawn = [roofs.lines[0].kind] if roofs.lines else []
+    drawn += ["empirical memory"] if roofs.memory_alone is not None else []
+    looks += [f"without points: {' and '.join(drawn)} roof"] if drawn else []
     return [*filled([f"{line.number} {line.name}" for line in lever.lines]), *filled(shapes), *filled(looks)]

@@ -90,4 +90,19 @@ def evidence_of(row: ResultRow) -> str:
     return row.evidence
 
 
-WHO = {"implementation": implementation_of, "format": format_of, "backend": lambda row: row.backend}
+def backend_of(row: ResultRow) -> str:
+    """Which framework drives the device."""
+    return row.backend
+
+
+def execution_of(row: ResultRow) -> str:
+    """Whether the device multiplies the format itself: an emulated one is judged by the roof of another unit."""
+    return row.execution
+
+
+def data_of(row: ResultRow) -> str:
+    """What the numbers of the operands are like."""
+    return row.distribution
+
+
+WHO = {"implementation": implementation_of, "format": format_of, "backend": backend_of}

@@ -16,7 +16,8 @@ from suite.report.method import METHOD, OUTCOMES
 from suite.report.roofs import NO_ROOF, Roof
 from suite.report.system import Group, together
 from suite.report.targets_markdown import targets_blocks
-from suite.report.words import case_detail, counted, marks, moment, percent, rate_unit, si
+from suite.report.words import UNKNOWN, case_detail, counted, marks, moment, percent, rate_unit, si
+from suite.rows import ResultRow
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~$#])")
 _SPACE = re.compile(r"\s+")
@@ -77,7 +78,12 @@ def _device(device: DeviceReport) -> Iterator[str]:
     yield from _ladders(device)
     yield from lever_blocks(device.rows, device.label, _table, _text)
     yield from collective_blocks(device.rows, device.label, _table, _text)
+    if device.peaks:
+        yield f"### Search for the maximum of {_text(device.label)}"
+        yield "\n".join(f"- {_text(line)}" for line in device.peaks)
     yield f"### Results of {_text(device.label)}"
+    if device.joules:
+        yield _text(f"Note: {device.joules}.")
     if device.unreadable:
         cases = counted(device.unreadable, "case")
         yield _text(f"The samples of {cases} cannot be read; `roofbench store check` says what is wrong.")
@@ -106,14 +112,20 @@ def _headline(headline: Headline) -> Sequence[str]:
     row = headline.best
     if row is None:
         return (headline.format, *[""] * 6, NO_RESULT, headline.second)
-    figures = (percent(row.fractions.spec), rate(row), row.bound or "unknown", case_detail(row), row.regime)
+    figures = (percent(row.fractions.spec), rate(row), row.bound or "unknown", _case(headline, row), row.regime)
     return (headline.format, *figures, "; ".join(marks(row)), headline.chosen_as, headline.second)
 
 
+def _case(headline: Headline, row: ResultRow) -> str:
+    return ", ".join(filter(None, (case_detail(row), headline.source)))
+
+
 def _roofs(device: DeviceReport) -> str:
-    if not device.roofs.lines:
+    memory = device.roofs.memory_alone
+    alone = [] if memory is None else [("empirical", "memory", "", UNKNOWN, si(memory.bandwidth_bytes_s, "B/s"), UNKNOWN)]
+    if not device.roofs.lines and not alone:
         return _text(NO_ROOF)
-    return _table(("Roof", "Pipe", "Load", "Peak", "Bandwidth", "Ridge"), map(_roof, device.roofs.lines))
+    return _table(("Roof", "Pipe", "Load", "Peak", "Bandwidth", "Ridge"), [*map(_roof, device.roofs.lines), *alone])
 
 
 def _roof(roof: Roof) -> Sequence[str]:

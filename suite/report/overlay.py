@@ -15,6 +15,7 @@ from suite.report.heat import USUAL, label
 from suite.report.hover import hover_text, known_by
 from suite.report.key import COLUMNS, filled, set_by
 from suite.report.palette import (
+    DOUBTFUL_OPACITY,
     EVIDENCE_STYLES,
     INKS,
     KIND_DASHES,
@@ -26,12 +27,15 @@ from suite.report.palette import (
     Ink,
     Theme,
     symbol,
+    themed,
 )
 from suite.report.roofs import KINDS, Roof, RoofSet, drawable
-from suite.report.words import doubtful
+from suite.report.sources import sources_of
+from suite.report.traces import memory_line
+from suite.report.words import doubtful, si
 from suite.rows import ResultRow
 
-_SAMPLES, _MARKER_PX, _LINE_PX, _DOUBTFUL_OPACITY = 25, 8, 1.5, 0.4
+_SAMPLES, _MARKER_PX, _LINE_PX = 25, 8, 1.5
 _RIM_PX = 1.6
 
 
@@ -47,6 +51,7 @@ class Seat(NamedTuple):
 def overlay_figure(seats: Sequence[Seat], theme: Theme = "light") -> go.Figure:
     """Every device's points and roofs; ``customdata`` of a point is what ``known_by`` says."""
     ink = INKS[theme]
+    seats = [seat._replace(colour=themed(seat.colour, ink)) for seat in seats]
     points = [row for seat in seats for row in seat.rows if drawable(row)]
     roofs = [roof for seat in seats for roof in seat.roofs.lines]
     intensities = intensity_span(points, roofs)
@@ -92,18 +97,28 @@ def _roofs(seat: Seat, intensities: Span) -> Iterator[go.Scatter]:
             x += [*places, None]
             y += [*roof.values(places), None]
             texts += [f"{label(seat.name)}: {kind} roof{load}: {escape(roof.label)}"] * (len(places) + 1)
-        yield go.Scatter(
-            x=x,
-            y=y,
-            mode="lines",
-            line={"color": seat.colour, "width": _LINE_PX, "dash": KIND_DASHES.get(kind, "dash")},
-            opacity=0.75,
-            hovertext=texts,
-            hoverinfo="text",
-            legendgroup=label(seat.name),
-            showlegend=False,
-            meta="roof",
-        )
+        yield _roof_trace(seat, kind, x, y, texts)
+    at, heights = memory_line(seat.roofs, intensities)
+    if at and (memory := seat.roofs.memory_alone) is not None:
+        said = f"{label(seat.name)}: empirical roof: memory {si(memory.bandwidth_bytes_s, 'B/s')}"
+        yield _roof_trace(seat, "empirical", at, heights, [said] * len(at))
+
+
+def _roof_trace(
+    seat: Seat, kind: str, x: Sequence[float | None], y: Sequence[float | None], texts: Sequence[str]
+) -> go.Scatter:
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        line={"color": seat.colour, "width": _LINE_PX, "dash": KIND_DASHES.get(kind, "dash")},
+        opacity=0.75,
+        hovertext=texts,
+        hoverinfo="text",
+        legendgroup=label(seat.name),
+        showlegend=False,
+        meta="roof",
+    )
 
 
 def _places(roof: Roof, intensities: Span) -> list[float]:
@@ -135,7 +150,7 @@ def _points(seat: Seat, symbols: Mapping[str, str], ink: Ink) -> Iterator[go.Sca
             marker={
                 **marker,
                 "symbol": shape,
-                "opacity": [_DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
+                "opacity": [DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
                 "line": {
                     "width": _RIM_PX if is_rimmed and measured else 0.7 if measured else 1.8,
                     "color": ink.text if is_rimmed and measured else ink.background,
@@ -163,11 +178,15 @@ def _key(
         entries = [f"{REGIME_GLYPHS.get(regime, '⬢')} {'/'.join(regime)}" for regime in regimes]
     entries += [f"hollow: {kind}" for kind in sorted({row.evidence for row in points} - {"measured"})]
     entries += ["faded: in doubt, hover says why"] if any(map(doubtful, points)) else []
-    kinds = [kind for kind in KIND_DASHES if any(roof.kind == kind for roof in roofs)]
+    drawn = {roof.kind for roof in roofs} | {"empirical" for seat in seats if seat.roofs.memory_alone is not None}
+    kinds = [kind for kind in KIND_DASHES if kind in drawn]
     strokes = {"spec": "solid", "empirical": "dashed", **KIND_STROKES}
     entries += [f"{strokes[kind]}: {kind} roof" for kind in kinds]
     yield from filled(entries)
     for seat in seats:
+        sources = sources_of(filter(drawable, seat.rows))
+        if sources.several:
+            yield from textwrap.wrap(f"{seat.name}: {' and '.join(sources.names)}, hover says which", COLUMNS)
         for note in set_by(seat.roofs, whole=False):
             yield from textwrap.wrap(f"{seat.name}: {note}", COLUMNS)
     left_out = sum(len(seat.rows) for seat in seats) - len(points)

@@ -2,7 +2,7 @@
 
 A figure tells either formats or devices apart, so that both have the same eight colours, in an order of their own.
 
-The eight colours keep at least 3:1 contrast against both page backgrounds and stay apart (CIE76 difference over 20)
+The eight colours keep at least 3:1 contrast against their page's background and stay apart (CIE76 difference over 20)
 for readers without red, green or blue cones; ``tests/report/test_palette.py`` computes both.
 """
 
@@ -22,6 +22,20 @@ FORMAT_COLOURS = {
     "int8": "#ff4fb0",
 }
 OTHER_FORMAT_COLOUR = "#7f7f7f"
+# Eight colours are as many as everybody can tell apart: a format that shares one has a dot in the middle of its points.
+DOTTED = {
+    "mxfp8_e4m3": FORMAT_COLOURS["fp8_e4m3"],
+    "mxfp8_e5m2": FORMAT_COLOURS["fp8_e5m2"],
+    "mxfp6_e2m3": FORMAT_COLOURS["fp64"],
+    "mxfp6_e3m2": FORMAT_COLOURS["fp16"],
+    "mxfp4": FORMAT_COLOURS["bf16"],
+    "nvfp4": FORMAT_COLOURS["tf32"],
+    "w8a16": FORMAT_COLOURS["int8"],
+    "w4a16": FORMAT_COLOURS["fp32"],
+    "mxfp4a16": OTHER_FORMAT_COLOUR,
+}
+DOT_PX = 1.8  # of the line that a dot is drawn by: thinner ones are not seen
+DOUBTFUL_OPACITY = 0.6  # of points in doubt: in the dark colours they keep a contrast of 2.5:1
 DEVICE_COLOURS = tuple(
     FORMAT_COLOURS[name] for name in ("bf16", "fp8_e5m2", "fp16", "fp32", "fp8_e4m3", "int8", "tf32", "fp64")
 )
@@ -50,6 +64,11 @@ KIND_STROKES = {"boost": "long dashes", "at clock": "dash-dotted"}  # the same, 
 LOAD_DASHES = {"sustained": "dash", "burst": "dot"}
 LOAD_STROKES = {"sustained": "dashed", "burst": "dotted"}  # the same, for words
 
+# Of points that are of another backend or execution than the first: the field of ``Ink`` that their rim is of, and in words.
+RIMS = ("", "text", "accent", "alert")
+RIM_WORDS = ("no rim", "rimmed", "rimmed blue", "rimmed red")
+RIM_PX = 1.6
+
 
 class Ink(NamedTuple):
     """The neutral colours of one theme, one that stands out, and one for what is wrong."""
@@ -66,6 +85,18 @@ THEMES: tuple[Theme, ...] = get_args(Theme)
 INKS: dict[Theme, Ink] = {
     "light": Ink(background="#ffffff", text="#1c2128", muted="#57606a", grid="#dde1e6", accent="#0a5fb4", alert="#a40e26"),
     "dark": Ink(background="#11161c", text="#e6e9ed", muted="#a3acb8", grid="#2b323b", accent="#7cb8ff", alert="#ff9aa5"),
+}
+# The same colours on a dark page, where what is faded would else sink into it.
+DARK_COLOURS = {
+    FORMAT_COLOURS["fp64"]: "#93935b",
+    FORMAT_COLOURS["fp32"]: "#b26ebf",
+    FORMAT_COLOURS["tf32"]: "#8b70ff",
+    FORMAT_COLOURS["fp16"]: "#ccfff1",
+    FORMAT_COLOURS["bf16"]: "#0de7ff",
+    FORMAT_COLOURS["fp8_e4m3"]: "#e6da94",
+    FORMAT_COLOURS["fp8_e5m2"]: "#ff731c",
+    FORMAT_COLOURS["int8"]: "#f28fab",
+    OTHER_FORMAT_COLOUR: "#9a9a9a",
 }
 
 
@@ -86,9 +117,19 @@ def device_colours(known: Sequence[Key], shown: Iterable[Key]) -> dict[Key, str]
     return found
 
 
-def format_colour(name: str) -> str:
-    """The format's colour; formats without one of their own share a neutral grey."""
-    return FORMAT_COLOURS.get(name, OTHER_FORMAT_COLOUR)
+def themed(colour: str, ink: Ink) -> str:
+    """A colour of a format or device as the theme of ``ink`` has it."""
+    return DARK_COLOURS.get(colour, colour) if ink == INKS["dark"] else colour
+
+
+def format_colour(name: str, ink: Ink = INKS["light"]) -> str:
+    """The format's colour, which one that is ``DOTTED`` shares with another; what is unknown has a neutral grey."""
+    return themed(FORMAT_COLOURS.get(name) or DOTTED.get(name, OTHER_FORMAT_COLOUR), ink)
+
+
+def dotted(shape: str, name: str) -> str:
+    """Plotly's symbol for a point of a format: with a dot where the format shares its colour."""
+    return f"{shape}-dot" if name in DOTTED else shape
 
 
 def faint(colour: str, opacity: float) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from suite.backend import Fact
 from suite.hardware.spec import HardwareSpec
 from suite.outcome import Evidence
-from suite.report.roofs import EmpiricalKey, RoofSet, lacks_setters, roof_set, with_setters
+from suite.report.roofs import CALIBRATION, EmpiricalKey, RoofSet, lacks_setters, roof_set, with_setters
 from suite.report.sheets import sheet_of
 from suite.rows import CalibrationHistory, DeviceRow, ResultRow, RunInfo
 
@@ -25,7 +25,9 @@ class Source(Protocol):
 
     def resolve(self, run: str) -> RunInfo: ...
 
-    def results(self, run: str) -> Sequence[ResultRow]: ...
+    def results(
+        self, run: str | None = None, *, job: str | None = None, device_uid: str | None = None, evidence: str | None = None
+    ) -> Sequence[ResultRow]: ...
 
     def devices(self, run: str) -> Sequence[DeviceRow]: ...
 
@@ -40,13 +42,17 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A device, its results, its spec sheet (``None`` where none was matched), its calibrations and its roofs."""
+    """A device, its results, its spec sheet (``None`` where none was matched), its calibrations and its roofs.
+
+    ``calibrating`` are the results of every run of the store that calibrated it.
+    """
 
     device: DeviceRow
     rows: tuple[ResultRow, ...]
     spec: HardwareSpec | None
     calibrations: CalibrationHistory
     roofs: RoofSet
+    calibrating: tuple[ResultRow, ...] = ()
 
 
 def panel(reader: Source, device: DeviceRow, rows: Sequence[ResultRow]) -> Panel:
@@ -56,8 +62,9 @@ def panel(reader: Source, device: DeviceRow, rows: Sequence[ResultRow]) -> Panel
     calibrations = reader.calibrations(device.info.uid, device.info.backend, evidence)
     best = _best_of(reader.empirical_roofs(evidence), device.info.uid)
     bandwidth = reader.empirical_bandwidth(device.info.uid, evidence)
-    roofs = _named(reader, with_setters(roof_set(rows, spec, bandwidth, best), rows), device, evidence)
-    return Panel(device, tuple(rows), spec, calibrations, roofs)
+    calibrating = reader.results(job=CALIBRATION, device_uid=device.info.uid, evidence=evidence.value)
+    roofs = with_setters(roof_set(rows, spec, bandwidth, best), [*rows, *calibrating])
+    return Panel(device, tuple(rows), spec, calibrations, _named(reader, roofs, device, evidence), tuple(calibrating))
 
 
 def _named(reader: Source, roofs: RoofSet, device: DeviceRow, evidence: Evidence) -> RoofSet:

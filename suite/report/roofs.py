@@ -11,7 +11,7 @@ from typing import NamedTuple
 from suite.hardware.spec import HardwareSpec, is_pipe
 from suite.measure.statistics import median
 from suite.outcome import Bound, Outcome
-from suite.report.words import marks, rate_unit, si, workload_title
+from suite.report.words import case_name, marks, rate_unit, si
 from suite.roofline import Ceilings, ridge_point, roof
 from suite.rows import ResultRow
 
@@ -30,12 +30,13 @@ class EmpiricalKey(NamedTuple):
 class Setter(NamedTuple):
     """The result that set an empirical roof: what it computes and by whom, what it is of, and why it is in doubt, else empty.
 
-    ``of`` is empty where it is the format that its pipe is named after.
+    ``of`` is empty where it is the format that its pipe is named after; ``run`` is the run that it is a result of.
     """
 
     case: str
     of: str
     doubt: str
+    run: str = ""
 
     @property
     def words(self) -> str:
@@ -87,19 +88,33 @@ class Roof:
         return roof(self.peak_flop_s, self.bandwidth_bytes_s, intensities)
 
 
+class Memory(NamedTuple):
+    """The empirical memory roof, bytes per second, which is known without any roof of arithmetic, and what set it."""
+
+    bandwidth_bytes_s: float
+    set_by: Setter | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class RoofSet:
     """All roofs of one device for one set of results, and what could not be drawn, in words."""
 
     lines: tuple[Roof, ...]
     notes: tuple[str, ...]
+    memory: Memory | None = None
+
+    @property
+    def memory_alone(self) -> Memory | None:
+        """The empirical memory roof where no empirical roof of arithmetic has it as its memory part."""
+        return None if any(line.bandwidth_bytes_s for line in self.of_kind("empirical")) else self.memory
 
     def of_kind(self, kind: str) -> tuple[Roof, ...]:
         return tuple(line for line in self.lines if line.kind == kind)
 
     def only(self, kinds: Collection[str]) -> "RoofSet":
         """Without the roofs of other kinds; the notes stay."""
-        return RoofSet(tuple(line for line in self.lines if line.kind in kinds), self.notes)
+        memory = self.memory if "empirical" in kinds else None
+        return RoofSet(tuple(line for line in self.lines if line.kind in kinds), self.notes, memory)
 
 
 # The marks by which ``doubtful`` holds.
@@ -114,12 +129,17 @@ def doubts(row: ResultRow) -> str:
 def with_setters(roofs: RoofSet, rows: Sequence[ResultRow]) -> RoofSet:
     """The same with the results among ``rows`` of the device that set its empirical roofs, which are known by their rates."""
     rated = [row for row in rows if row.outcome == Outcome.OK and row.contended is not True]
-    return RoofSet(tuple(_with_setter(line, rated) if line.kind == "empirical" else line for line in roofs.lines), roofs.notes)
+    lines = (_with_setter(line, rated) if line.kind == "empirical" else line for line in roofs.lines)
+    memory = roofs.memory
+    if memory is not None:
+        memory = memory._replace(set_by=memory.set_by or _memory_setter(memory.bandwidth_bytes_s, rated))
+    return RoofSet(tuple(lines), roofs.notes, memory)
 
 
 def lacks_setters(roofs: RoofSet) -> bool:
     """Whether an empirical roof is of a result that was not found yet."""
-    return any(
+    alone = roofs.memory_alone
+    return (alone is not None and alone.set_by is None) or any(
         line.set_by is None or (line.bandwidth_bytes_s is not None and line.memory_set_by is None)
         for line in roofs.of_kind("empirical")
     )
@@ -127,12 +147,16 @@ def lacks_setters(roofs: RoofSet) -> bool:
 
 def _with_setter(line: Roof, rows: Sequence[ResultRow]) -> Roof:
     flat = (row for row in rows if row.pipe in line.pipes and row.load == line.load and _is(row.flop_s, line.peak_flop_s))
-    memory = (row for row in rows if row.job == CALIBRATION and _is(row.bytes_s, line.bandwidth_bytes_s))
     return replace(
         line,
         set_by=line.set_by or next(map(_setter, flat), None),
-        memory_set_by=line.memory_set_by or next(map(_setter, memory), None),
+        memory_set_by=line.memory_set_by or _memory_setter(line.bandwidth_bytes_s, rows),
     )
+
+
+def _memory_setter(bandwidth_bytes_s: float | None, rows: Sequence[ResultRow]) -> Setter | None:
+    found = (row for row in rows if row.job == CALIBRATION and _is(row.bytes_s, bandwidth_bytes_s))
+    return next(map(_setter, found), None)
 
 
 def _is(rate: float | None, roof: float | None) -> bool:
@@ -143,8 +167,8 @@ def _setter(row: ResultRow) -> Setter:
     emulated = ["emulated"] if row.execution == "emulated" else []
     is_other = row.job != CALIBRATION and (emulated or not (row.pipe or "").startswith(row.format.partition("_")[0]))
     of = ", ".join([row.format_label, *emulated]) if is_other else ""
-    case = f"a {row.params.get('op')}" if row.job == CALIBRATION else workload_title(row)
-    return Setter(f"{case} by {row.implementation}", of, doubts(row))
+    case = f"a {row.params.get('op')}" if row.job == CALIBRATION else case_name(row)
+    return Setter(f"{case} by {row.implementation}", of, doubts(row), row.run)
 
 
 def drawable(row: ResultRow) -> bool:
@@ -192,7 +216,8 @@ def judged_roof_set(judged: Sequence[Judged], bandwidth_bytes_s: float | None, b
         notes += [f"{each.name}: {note}" if len(judged) > 1 else note for note in said]
     if bandwidth_bytes_s is None:
         notes.append("no measured bandwidth: empirical roofs have no memory part")
-    return RoofSet((*roofs, *_empirical_roofs(rows, bandwidth_bytes_s, best)), tuple(notes))
+    memory = None if bandwidth_bytes_s is None else Memory(bandwidth_bytes_s)
+    return RoofSet((*roofs, *_empirical_roofs(rows, bandwidth_bytes_s, best)), tuple(notes), memory)
 
 
 def judged_by(names: Sequence[str]) -> str:

@@ -9,15 +9,16 @@ from suite.hardware.makers import is_cpu
 from suite.hardware.spec import HardwareSpec
 from suite.report.doubt import AGAIN, DISTURBED
 from suite.report.quantities import named_fact
-from suite.report.roofs import declared_peak_flop_s
+from suite.report.roofs import RoofSet, Setter, declared_peak_flop_s
+from suite.report.standing import Standing
 from suite.report.words import duration, rate_unit, si
-from suite.rows import BANDWIDTHS, Calibration
+from suite.rows import BANDWIDTHS, Calibration, ResultRow
 
 _NOT_SAID = "the runtime does not report it"
 _NO_SHEET = "no spec sheet is matched to this device"
 _DERIVED = "from cores, clock and vector width"
 _NOT_DERIVED = "this device has no spec sheet: its peaks are derived, and this figure cannot be"
-_NOT_CALIBRATED = "not measured on this device"
+_NOT_CALIBRATED = "not measured on this device by this run, nor known when it began"
 
 
 UNAVAILABLE = "unavailable"
@@ -92,24 +93,69 @@ def device_group(info: DeviceInfo, spec: HardwareSpec | None, match_reason: str)
     return Group("Device", tuple(_field(name, fact) for name, fact in facts.items()))
 
 
-def ceilings_group(spec: HardwareSpec | None, pipes: tuple[str, ...], calibration: Calibration) -> Group:
-    """The figures that fractions refer to: declared peaks and bandwidth, measured bandwidth and empty kernels."""
+class Whose(NamedTuple):
+    """Whose ceilings are told: a run's id, and the runs that are in progress."""
+
+    run: str
+    running: frozenset[str] = frozenset()
+
+    def of(self, run: str) -> str:
+        """``of this run``, or which other one."""
+        if run == self.run:
+            return "of this run"
+        return f"of run {run}" + (", which is in progress" if run in self.running else "")
+
+
+def ceilings_group(
+    spec: HardwareSpec | None, pipes: tuple[str, ...], standing: Standing, roofs: RoofSet, whose: Whose
+) -> Group:
+    """The figures that fractions refer to: declared peaks and bandwidth, empirical roofs, and what bounded this run.
+
+    The empirical ones are those that the run's own fractions are of; bandwidths and empty kernels are as they stood for it.
+    """
+    calibration = standing.calibration
     peaks = {f"{pipe} peak": _declared(spec, declared_peak_flop_s(spec, pipe), rate_unit(pipe)) for pipe in pipes}
     rates = {"read": calibration.read_bytes_s, "copy": calibration.copy_bytes_s, "triad": calibration.triad_bytes_s}
     empties = {"device": calibration.empty_device_s, "call": calibration.empty_call_s}
+
+    def told(name: str, value: str | None) -> Fact:
+        remark = "; ".join(filter(None, (_set_by(standing.set_by.get(name), whose), _doubt(name, spec, calibration))))
+        return Fact.unavailable(_NOT_CALIBRATED) if value is None else Fact(value, "measured", remark)
+
     facts = {
         **peaks,
         "memory bandwidth": _declared(spec, spec.bandwidth_bytes_s if spec else None, "B/s"),
+        **_empirical(roofs, whose),
+        **{f"{name} bandwidth": told(f"{name}_bytes_s", si(rate, "B/s") if rate else None) for name, rate in rates.items()},
         **{
-            f"{name} bandwidth": _calibrated(si(rate, "B/s") if rate else None, _doubt(f"{name}_bytes_s", spec, calibration))
-            for name, rate in rates.items()
-        },
-        **{
-            f"empty kernel, {name}": _calibrated(duration(time) if time else None, _doubt(f"empty_{name}_s", spec, calibration))
-            for name, time in empties.items()
+            f"empty kernel, {name}": told(f"empty_{name}_s", duration(time) if time else None) for name, time in empties.items()
         },
     }
     return Group("Ceilings", tuple(_field(name, fact) for name, fact in facts.items()))
+
+
+def _empirical(roofs: RoofSet, whose: Whose) -> dict[str, Fact]:
+    """The roofs that the column Empirical is of, by the cases that set them."""
+    found = {
+        f"empirical {', '.join(roof.pipes)} roof, {roof.load}": Fact(
+            si(roof.peak_flop_s, rate_unit(*roof.pipes)), "measured", _setter(roof.set_by, whose)
+        )
+        for roof in roofs.of_kind("empirical")
+    }
+    if roofs.memory is not None:
+        memory = Fact(si(roofs.memory.bandwidth_bytes_s, "B/s"), "measured", _setter(roofs.memory.set_by, whose))
+        found["empirical memory roof"] = memory
+    return found
+
+
+def _setter(setter: Setter | None, whose: Whose) -> str:
+    return (
+        "by a result that was not found among the newest runs" if setter is None else f"{setter.words}, {whose.of(setter.run)}"
+    )
+
+
+def _set_by(row: ResultRow | None, whose: Whose) -> str:
+    return "" if row is None else f"{row.params.get('op')} by {row.implementation}, {row.backend}, {whose.of(row.run)}"
 
 
 def _clock(info: DeviceInfo) -> dict[str, Fact]:
@@ -149,10 +195,6 @@ def _declared(spec: HardwareSpec | None, value: float | None, unit: str) -> Fact
 
 def _known_by(spec: HardwareSpec) -> str:
     return "derived" if spec.derived else "declared"
-
-
-def _calibrated(value: str | None, doubt: str) -> Fact:
-    return Fact.unavailable(_NOT_CALIBRATED) if value is None else Fact(value, "measured", doubt)
 
 
 def _doubt(name: str, spec: HardwareSpec | None, calibration: Calibration) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from suite.outcome import Outcome
 from suite.report import ladder_columns
-from suite.report.columns import Column, ending, named, told
+from suite.report.columns import Column, named, outcome, told
 from suite.report.ladder import Ladder, Rung
 from suite.report.system import Group
 from suite.report.tags import Html, tag
@@ -28,6 +28,7 @@ REST = named(
     "Error",
     "Quantisation",
     "Implementation",
+    "Outcome",
 )
 LEADING = (*named("Case"), *FIRST)
 HINT = "This table is wider than its place: scroll it sideways for more columns."
@@ -40,7 +41,7 @@ def results_table(rows: Sequence[ResultRow], caption: str, identity: str, opened
     format and regime do too, which tell cases of one name apart.  The names of the results in ``opened`` are buttons that
     show the case over time.
     """
-    rest = told(REST, rows)
+    rest = told(REST, [row for row in rows if row.p50_s is not None])  # the others say in words how they ended
     head = tag("tr", *(_heading(column) for column in (*LEADING, *rest)))
     table = tag(
         "table",
@@ -105,9 +106,9 @@ def _row(row: ResultRow, rest: Sequence[Column], opens: bool) -> Html:
 
 
 def _ending(row: ResultRow) -> Html:
-    how = tag("strong", ending(row), class_="bound none")
-    said = remarks(row)
-    return tag("td", how, f": {said}" if said else "", colspan=len(FIRST), class_="reason", data_sort=ending(row))
+    ended, said = outcome(row) or "not timed", remarks(row)
+    how = tag("strong", ended, class_="bound none")
+    return tag("td", how, f": {said}" if said else "", colspan=len(FIRST), class_="reason", data_sort=ended)
 
 
 def _below(kind: str, text: str) -> list[Html]:
@@ -126,7 +127,7 @@ def _row_class(row: ResultRow) -> str | None:
 
 def _cell_class(column: Column, row: ResultRow) -> str | None:
     if column.title == "Bound":
-        return f"bound {row.bound or 'unknown'}" if row.outcome == Outcome.OK else "bound none"
+        return f"bound {row.bound or 'unknown'}"
     return "number" if column.numeric else None
 
 

@@ -1,5 +1,6 @@
 """The traces of the roofline: roofs as lines, results as points, and legend entries that stand for neither."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -8,17 +9,32 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
+from suite.outcome import Evidence
 from suite.report.axes import Span
 from suite.report.hover import hover_text
-from suite.report.palette import KIND_DASHES, LOAD_DASHES, Ink, format_colour, symbol
+from suite.report.palette import (
+    DOT_PX,
+    DOTTED,
+    DOUBTFUL_OPACITY,
+    KIND_DASHES,
+    LOAD_DASHES,
+    RIM_PX,
+    RIMS,
+    Ink,
+    dotted,
+    format_colour,
+    symbol,
+)
 from suite.report.roofs import Roof, RoofSet
+from suite.report.sources import sources_of
 from suite.report.words import doubtful, si
+from suite.roofline import roof as attainable
 from suite.rows import ResultRow
 
 _SAMPLES = 25  # along each line, so that a hover finds it anywhere
 _MARKER_PX = 9
+_DOTTED_PX = 2  # more, of which the line that draws the dot takes as much at the edge
 _LINE_PX = 1.6
-_DOUBTFUL_OPACITY = 0.4
 
 
 class Group(NamedTuple):
@@ -29,10 +45,18 @@ class Group(NamedTuple):
     load: str
     dispatch: str
     evidence: str
+    source: str
+
+    @property
+    def shape(self) -> str:
+        """The regime's, as what was measured in a format with a colour of its own has it."""
+        return symbol(self.cache, self.load, self.dispatch, Evidence.MEASURED)
 
     @property
     def symbol(self) -> str:
-        return symbol(self.cache, self.load, self.dispatch, self.evidence)
+        """With the format's dot where it was measured: what was not has signs of its own there."""
+        found = symbol(self.cache, self.load, self.dispatch, self.evidence)
+        return dotted(found, self.format) if self.evidence == Evidence.MEASURED else found
 
 
 def traces(points: Sequence[ResultRow], roofs: RoofSet, intensities: Span, ink: Ink) -> list[go.Scatter]:
@@ -43,8 +67,9 @@ def traces(points: Sequence[ResultRow], roofs: RoofSet, intensities: Span, ink: 
             _spec_traces(roofs.of_kind("spec"), intensities, ink),
             _clocked_traces([*roofs.of_kind("boost"), *roofs.of_kind("at clock")], intensities, ink),
             _empirical_traces(roofs.of_kind("empirical"), intensities, ink),
+            _memory_traces(roofs, intensities, ink),
             _point_traces(points, ink),
-            _formats(points),
+            _formats(points, ink),
         )
     )
 
@@ -65,15 +90,34 @@ def _empirical_traces(roofs: Sequence[Roof], intensities: Span, ink: Ink) -> Ite
         yield slope
     for roof in roofs:
         name = roof.format or roof.pipes[0]
-        style = {"color": format_colour(name), "width": _LINE_PX, "dash": LOAD_DASHES.get(roof.load or "", "dash")}
+        style = {"color": format_colour(name, ink), "width": _LINE_PX, "dash": LOAD_DASHES.get(roof.load or "", "dash")}
         yield from _flat(roof, intensities, style, f"empirical roof, {roof.load}", roof.format)
+
+
+def _memory_traces(roofs: RoofSet, intensities: Span, ink: Ink) -> Iterator[go.Scatter]:
+    """The empirical memory roof without any of arithmetic: up to the highest roof that there is, else through the figure."""
+    x, y = memory_line(roofs, intensities)
+    if x and roofs.memory_alone is not None:
+        text = f"empirical roof: memory {si(roofs.memory_alone.bandwidth_bytes_s, 'B/s')}"
+        yield _line(x, y, text, {"color": ink.muted, "width": _LINE_PX, "dash": "dash"}, None)
+
+
+def memory_line(roofs: RoofSet, intensities: Span) -> tuple[list[float], list[float]]:
+    """Places and heights of an empirical memory roof that stands alone; empty where there is none to be seen."""
+    memory = roofs.memory_alone
+    if memory is None:
+        return [], []
+    peak = max((roof.peak_flop_s for roof in roofs.lines), default=math.inf)
+    high = min(intensities.high, peak / memory.bandwidth_bytes_s)
+    x = Span(intensities.low, high).samples(_SAMPLES) if high > intensities.low else []
+    return x, attainable(math.inf, memory.bandwidth_bytes_s, x)
 
 
 def _clocked_traces(roofs: Sequence[Roof], intensities: Span, ink: Ink) -> Iterator[go.Scatter]:
     """Whole lines: their memory part is the sheet's, which is no other at another clock of the units."""
     for roof in roofs:
         name = roof.format or roof.pipes[0]
-        style = {"color": format_colour(name), "width": _LINE_PX, "dash": KIND_DASHES[roof.kind]}
+        style = {"color": format_colour(name, ink), "width": _LINE_PX, "dash": KIND_DASHES[roof.kind]}
         load = f", {roof.load}" if roof.load else ""
         yield from _flat(roof, intensities, style, f"{roof.kind} roof{load}", roof.format)
 
@@ -126,23 +170,28 @@ def _ridge(roof: Roof, ridge: float, name: str, colour: str, group: str | None) 
 
 def _point_traces(points: Sequence[ResultRow], ink: Ink) -> Iterator[go.Scatter]:
     groups: defaultdict[Group, list[ResultRow]] = defaultdict(list)
+    sources = sources_of(points)
     for row in points:
-        groups[Group(row.format, row.cache, row.load, row.dispatch, row.evidence)].append(row)
+        groups[Group(row.format, row.cache, row.load, row.dispatch, row.evidence, sources.of(row))].append(row)
     for group in sorted(groups):
-        yield _points(group, groups[group], ink)
+        place = min(sources.names.index(group.source), len(RIMS) - 1)
+        yield _points(group, groups[group], RIMS[place], ink)
 
 
-def _points(group: Group, rows: Sequence[ResultRow], ink: Ink) -> go.Scatter:
+def _points(group: Group, rows: Sequence[ResultRow], rim: str, ink: Ink) -> go.Scatter:
     return go.Scatter(
         x=[row.arithmetic_intensity for row in rows],
         y=[row.flop_s for row in rows],
         mode="markers",
         marker={
             "symbol": group.symbol,
-            "size": _MARKER_PX,
-            "color": format_colour(group.format),
-            "opacity": [_DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
-            "line": {"width": 0.7 if group.evidence == "measured" else 1.8, "color": ink.background},
+            "size": _MARKER_PX + _DOTTED_PX * (group.format in DOTTED),
+            "color": format_colour(group.format, ink),
+            "opacity": [DOUBTFUL_OPACITY if doubtful(row) else 1.0 for row in rows],
+            "line": {
+                "width": RIM_PX if rim else 0.7 if group.symbol == group.shape else DOT_PX,
+                "color": getattr(ink, rim) if rim else ink.background,
+            },
         },
         hovertext=[hover_text(row) for row in rows],
         hoverinfo="text",
@@ -153,8 +202,10 @@ def _points(group: Group, rows: Sequence[ResultRow], ink: Ink) -> go.Scatter:
     )
 
 
-def _formats(points: Sequence[ResultRow]) -> Iterator[go.Scatter]:
+def _formats(points: Sequence[ResultRow], ink: Ink) -> Iterator[go.Scatter]:
     """Legend entries alone: one a format, which its points and roofs belong to."""
     for name in sorted({row.format for row in points}):
-        marker = {"size": _MARKER_PX, "symbol": "circle", "color": format_colour(name)}
+        line = {"width": DOT_PX if name in DOTTED else 0, "color": ink.background}
+        size = _MARKER_PX + _DOTTED_PX * (name in DOTTED)
+        marker = {"size": size, "symbol": dotted("circle", name), "color": format_colour(name, ink), "line": line}
         yield go.Scatter(x=[None], y=[None], mode="markers", name=escape(name), marker=marker, legendgroup=name, meta="key")

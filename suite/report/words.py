@@ -180,6 +180,11 @@ def workload_title(row: ResultRow) -> str:
     return f"{row.job} {shape_label(Workload(row.job, row.format, items(row.params)))}"
 
 
+def case_name(row: ResultRow) -> str:
+    """Job, sizes and data that are not the usual: what a case is called where its switches are not the point."""
+    return f"{workload_title(row)} {case.variation(row.distribution, ())}".rstrip()
+
+
 def variation(row: ResultRow) -> str:
     """What sets a case apart beside its workload: data other than normal, and switches; often nothing."""
     return case.variation(row.distribution, items(row.switches))

@@ -3,10 +3,12 @@
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from suite.case import sizes_of
 from suite.outcome import Bound, Outcome
+from suite.report.joules import lacks_joules, no_joules
 from suite.report.printable import clipped, printable
 from suite.report.words import (
     counted,
@@ -49,9 +51,17 @@ GRAVE = (Outcome.INCORRECT, Outcome.IMPOSSIBLE, Outcome.CRASHED, Outcome.TIMEOUT
 
 
 def run_lines(
-    run: RunInfo, devices: Sequence[DeviceRow], rows: Sequence[ResultRow], screen: Screen, pause: Pause | None = None
+    run: RunInfo,
+    devices: Sequence[DeviceRow],
+    rows: Sequence[ResultRow],
+    screen: Screen,
+    pause: Pause | None = None,
+    without_joules: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[str]:
-    """The whole answer of ``roofbench show``: the run, its devices, a table for each format and scaling, how cases ended."""
+    """The whole answer of ``roofbench show``: the run, its devices, a table for each format and scaling, how cases ended.
+
+    ``without_joules`` has by slot why energy that was asked for is not there, as far as that was looked up.
+    """
     yield from header_lines(run, devices, screen, pause)
     left_out: dict[str, None] = {}
     for (slot, job, label), group in _groups(rows).items():
@@ -71,7 +81,24 @@ def run_lines(
         yield from textwrap.wrap(
             f"not shown for want of width: {', '.join(left_out)}; a wider terminal or --json has them", screen.columns
         )
+    yield from _joules(run, rows, screen, without_joules)
     yield counts_line(rows)
+
+
+def _joules(run: RunInfo, rows: Sequence[ResultRow], screen: Screen, why: Mapping[int, str]) -> Iterator[str]:
+    """That energy was asked for and is not there, once for all devices of which that is so for one reason."""
+    slots = sorted({row.device_slot for row in rows})
+    reasons: dict[str, list[int]] = {}
+    for slot in slots:
+        own = [row for row in rows if row.device_slot == slot]
+        if lacks_joules(run, own):
+            number = next(number for number, row in enumerate(rows, 1) if row.device_slot == slot and row.p50_s is not None)
+            case = f"`roofbench show {run.run} {number}` says why under telemetry"
+            reasons.setdefault(why.get(slot) or case, []).append(slot)
+    for reason, lacking in reasons.items():
+        on = f"on device {', '.join(map(str, lacking))}: " if len(slots) > 1 else ""
+        line = printable(f"{on}{no_joules(reason)}")
+        yield from textwrap.wrap(line, screen.width) if screen.width else (line,)
 
 
 def _heading(title: str, found: Fitted, screen: Screen) -> Iterator[str]:

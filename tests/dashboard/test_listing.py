@@ -12,7 +12,7 @@ import pytest
 
 from dashboard import listing
 from dashboard.downloads import as_csv, as_parquet, flat
-from dashboard.results import told_apart
+from dashboard.results import case_names, told_apart
 from dashboard.selection import Selection, thinned
 from dashboard.shelf import Shelf
 from dashboard.stores import Run, Stores
@@ -210,3 +210,33 @@ def test_only_a_run_that_changed_is_read_again():
     shelf.look()
     assert shelf.held(wait_s=30).missing == 0
     assert browser.asked == ["a", "b", "c"]
+
+
+def test_what_tells_two_cases_of_one_name_apart_is_in_their_names_and_nothing_else():
+    rows = [
+        result(distribution="outliers", switches={"tf32": True}),
+        result(switches={"tf32": True}),
+        result(switches={"tf32": False}),
+        result(512, switches={"tf32": True}),
+        result(format="fp16", switches={"reduced_precision_reduction": True}),
+    ]
+    whole = "gemm 4096x4096x4096"
+    assert case_names(rows) == [
+        f"{whole} outliers data",
+        f"{whole} tf32=True",
+        f"{whole} tf32=False",
+        "gemm 512x4096x4096",
+        whole,
+    ]
+
+
+def test_how_a_case_ended_is_no_bound(monkeypatch, tmp_path):
+    rows = [result(), failed("unsupported", "no unit", format="tf32"), result(distribution="outliers")]
+    write_store(tmp_path / "s.db", rows, info=run_info())
+    shown = table(opened(monkeypatch, tmp_path / "s.db", page="roofline"))
+    by_format = {line["Format"]: line for line in shown.to_dict("records")}
+    assert by_format["tf32"]["Outcome"] == "unsupported"
+    assert not {"unsupported"} & set(shown["Bound"])
+    assert {"gemm 4096x4096x4096", "gemm 4096x4096x4096 outliers data"} <= set(shown["Case"])
+    write_store(tmp_path / "t.db", [result()], info=run_info())
+    assert "Outcome" not in table(opened(monkeypatch, tmp_path / "t.db", page="roofline"))

@@ -32,7 +32,7 @@ def test_the_overview_has_the_best_of_each_device_in_each_format(monkeypatch, tw
     best = {(line["Device"], line["Job"], line["Format"]): line for line in devices.to_dict("records")}
     assert best["Testium T1", "gemm", "bf16"]["Of spec"] == 86.0  # shown as 86.0 %
     assert best["Testium T0", "gemm", "bf16"]["Of spec"] == 40.0
-    assert best["Testium T0", "gemm", "fp8_e4m3"]["Rate"] == "unsupported"
+    assert best["Testium T0", "gemm", "fp8_e4m3"]["Outcome"] == "unsupported"
     assert best["Testium T0, simulated", "gemm", "bf16"]["Remarks"] == "simulated"
     (cells,) = traces(app, "cells")
     assert len(cells["text"]) == len(best)
@@ -149,6 +149,7 @@ def test_a_shape_in_several_formats_has_a_ladder_and_the_address_says_which_is_s
     ladder = app.dataframe[0].value
     assert list(ladder["Format"]) == list(errors)
     assert ladder["Over bf16"].tolist()[0] == 1.0
+    assert {"Time (µs)", "±"} <= set(ladder.columns)
     box.select_index(1).run()
     (address,) = addressed(app, box.key)
     assert "gemm 1x4096x4096 cold/sustained/device" in address

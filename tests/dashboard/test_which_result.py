@@ -87,3 +87,68 @@ def test_a_run_of_two_backends_shows_them_beside_the_case(monkeypatch, tmp_path)
     shown = app.dataframe[0].value
     assert list(shown.columns[:2]) == ["Case", "Backend"]
     assert {"cpu", "xla"} <= set(shown["Backend"])
+
+
+def mapped(app):
+    (cells,) = traces(app, "cells")
+    return dict(zip(cells["text"], cells["hovertext"], strict=True))
+
+
+def test_a_map_of_shapes_is_of_one_backend_and_says_which(monkeypatch, tmp_path):
+    infos = [replace(device().info, backend=backend) for backend in ("cpu", "xla")]
+    devices = tuple(device(slot=slot, info=info) for slot, info in enumerate(infos))
+    rows = [result(n, n, n, backend="cpu", share=share) for n, share in ((512, 0.5), (1024, 0.6))]
+    rows.append(result(256, 256, 256, backend="xla", device_slot=1, execution="emulated", pipe="fp32", share=0.3))
+    write_store(tmp_path / "s.db", rows, devices=devices, info=run_info())
+    app = opened(monkeypatch, tmp_path / "s.db", page="gemm")
+    assert labels(app)["Backend"] == ["cpu", "xla"]
+    assert sorted(mapped(app)) == ["50.0", "60.0"]
+    other = opened(monkeypatch, tmp_path / "s.db", page="gemm", on="xla")
+    assert list(mapped(other)) == ["30.0"]
+
+
+@pytest.mark.parametrize("differing", [{"execution": "emulated"}, {"distribution": "outliers"}])
+def test_native_and_emulated_results_or_other_data_share_no_map(monkeypatch, tmp_path, differing):
+    rows = [result(512, share=0.6), result(1024, share=0.5, **differing)]
+    app = opened(monkeypatch, in_runs(tmp_path / "s.db", rows), page="gemm")
+    assert list(mapped(app)) == ["60.0"]
+
+
+def test_the_map_of_the_overview_and_its_cards_say_which_backend_a_best_result_is_of(monkeypatch, tmp_path):
+    infos = [replace(device().info, backend=backend) for backend in ("cpu", "xla")]
+    devices = tuple(device(slot=slot, info=info) for slot, info in enumerate(infos))
+    rows = [result(backend="cpu", format=name, share=0.6) for name in ("bf16", "fp16")]
+    rows.append(result(backend="xla", device_slot=1, format="fp32", execution="emulated", share=0.3))
+    write_store(tmp_path / "s.db", rows, devices=devices, info=run_info())
+    app = opened(monkeypatch, tmp_path / "s.db")
+    assert "30.0ᵃ" in mapped(app)
+    assert "memory bound, xla, emulated" in words(app) or "compute bound, xla, emulated" in words(app)
+
+
+def ladder_rows(**fields):
+    return [result(512, 512, 512, format=name, quantisation_error=1e-3, **fields) for name in ("fp32", "bf16", "fp8_e4m3")]
+
+
+@pytest.mark.parametrize("again", ["bf16", "fp8_e4m3"])
+def test_a_ladder_keeps_a_format_that_a_later_run_has_measured_again(monkeypatch, tmp_path, again):
+    later = result(512, 512, 512, format=again, contended=True)
+    path = in_runs(tmp_path / "s.db", ladder_rows(contended=True), [later, result(1024)])
+    app = opened(monkeypatch, path, page="gemm")
+    ladder = app.dataframe[0].value
+    assert list(ladder["Format"]) == ["fp32", "bf16", "fp8_e4m3"]
+    assert "Over bf16" in ladder
+    assert "Without a rate" not in words(app)
+
+
+def test_of_a_ladder_that_was_climbed_twice_the_newest_is_shown_first(monkeypatch, tmp_path):
+    path = in_runs(tmp_path / "s.db", ladder_rows(share=0.4), ladder_rows(share=0.5))
+    app = opened(monkeypatch, path, page="gemm")
+    assert app.dataframe[0].value["Of spec"].tolist() == [50.0] * 3
+
+
+def test_a_lever_keeps_a_batch_size_that_a_later_run_has_measured_again(monkeypatch, tmp_path):
+    rows = [result(m, 4096, 4096) for m in (1, 16, 256, 4096)]
+    path = in_runs(tmp_path / "s.db", rows, [result(16, 4096, 4096)])
+    app = opened(monkeypatch, path, page="gemm")
+    (lever,) = (each.value for each in app.dataframe if "M" in each.value)
+    assert [int(str(m).replace(",", "")) for m in lever["M"]] == [1, 16, 256, 4096]

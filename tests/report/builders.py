@@ -181,6 +181,31 @@ ENVIRONMENT = {
 }
 
 
+BEFORE = "2031-05-05T07-08-09-def456"  # the run that measured the base figures
+
+
+def base_rows(base: Calibration) -> list[ResultRow]:
+    """Calibration results of an earlier run, with the figures of ``base``; those disturbed were contended."""
+    found = []
+    for name in ("read_bytes_s", "copy_bytes_s", "triad_bytes_s", "empty_device_s", "empty_call_s"):
+        if (value := getattr(base, name)) is not None:
+            found.append(
+                base_row(name, value, run=BEFORE, finished_at="2031-05-05T07:09:00Z", contended=name in base.disturbed)
+            )
+    return found
+
+
+def base_row(name: str, value: float, **fields: Any) -> ResultRow:
+    """One calibration result, by the field of ``Calibration`` that it gives."""
+    is_empty = name.startswith("empty")
+    op, dispatch = ("empty", name.split("_")[1]) if is_empty else (name.partition("_")[0], "device")
+    p50_s = value if is_empty else 2**32 / value
+    nothing: dict[str, Any] = {"flops": 0, "pipe": None, "flop_s": 0.0, "arithmetic_intensity": 0.0, "format": "fp32"}
+    row = result(job="calibration", regime=f"cold/sustained/{dispatch}", **nothing)
+    known: dict[str, Any] = {"p50_s": p50_s, "bytes_s": 0.0 if is_empty else value, "interval_s": (p50_s * 0.99, p50_s * 1.01)}
+    return replace(row, params={"op": op, "bytes": 0 if is_empty else 2**32}, **{**known, **fields})
+
+
 @dataclass(frozen=True)
 class FakeReader:
     """Answers the queries of reports and views from memory."""
@@ -199,8 +224,12 @@ class FakeReader:
     def resolve(self, run: str) -> RunInfo:
         return self.infos[0] if run == "latest" else next(info for info in self.infos if info.run == run)
 
-    def results(self, run: str) -> list[ResultRow]:
-        return [row for row in self.rows if row.run == run]
+    def results(
+        self, run: str | None = None, *, job: str | None = None, device_uid: str | None = None, evidence: str | None = None
+    ) -> list[ResultRow]:
+        rows = [*self.rows, *(base_rows(self.base) if run is None else ())]
+        wanted = {"run": run, "job": job, "device_uid": device_uid, "evidence": evidence}
+        return [row for row in rows if all(value in (None, getattr(row, name)) for name, value in wanted.items())]
 
     def devices(self, run: str) -> list[DeviceRow]:
         return list(self.device_rows)

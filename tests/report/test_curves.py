@@ -6,7 +6,7 @@ from suite.report.axes import Span, powers_of_two
 from suite.report.curve_choice import levels_of, strongest
 from suite.report.curves import DASHES, Level, Line, curve_figure
 from suite.report.lines import WHO, Member, lines_of, param, rest_of, switch
-from suite.report.palette import DEVICE_COLOURS
+from suite.report.palette import DEVICE_COLOURS, DOUBTFUL_OPACITY
 from suite.report.values import BANDWIDTH, RATE, SHARES, TIME, VALUES, sized
 from tests.report.builders import RUN, failed, result
 
@@ -71,7 +71,7 @@ def test_two_results_at_one_place_are_points_and_no_line():
 def test_results_in_doubt_are_faded_and_what_has_no_place_is_counted():
     rows = (row(512, converged=False), row(1024), failed("incorrect", "off", k=2048))
     figure = curve_figure([Line("a", "#0099fe", rows)], LENGTH, RATE)
-    assert list(drawn(figure)[0].marker.opacity) == [0.4, 1.0]
+    assert list(drawn(figure)[0].marker.opacity) == [DOUBTFUL_OPACITY, 1.0]
     key = figure.layout.annotations[0].text.replace("\u00a0", " ")
     assert "faded: in doubt" in key
     assert "not drawn: 1 of 3 results have no rate" in key

@@ -49,6 +49,12 @@ def test_a_case_whose_samples_are_damaged_is_counted_and_the_rest_published():
     assert run.devices[0].unreadable == 1
 
 
+def test_a_run_without_a_finished_case_is_titled_by_the_device_that_it_was_planned_for():
+    assert build(FakeReader(()), ["latest"]).title == "Testium T1 against the roofline"
+    nameless = device(info=replace(device().info, name=""))
+    assert build(FakeReader((), device_rows=(nameless,)), ["latest"]).title == "A run that recorded no name of a device"
+
+
 def test_a_resumed_run_on_another_chip_keeps_both_apart():
     other = device(info=device().info.__class__(**{**device().info.to_json(), "uid": "other"}))
     rows = (result(), result(device_uid="other"), result(device_uid="other"))

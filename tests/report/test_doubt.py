@@ -17,7 +17,7 @@ from suite.report.html import render_html
 from suite.report.markdown import render_markdown
 from suite.rows import BANDWIDTHS, Calibration, DeviceRow
 from suite.store.writer import Store
-from tests.report.builders import CALIBRATION, SPEC, FakeReader, device, failed, result
+from tests.report.builders import BEFORE, CALIBRATION, SPEC, FakeReader, device, failed, result
 from tests.store import material
 
 DERIVED = replace(SPEC, derived=True, memory=replace(SPEC.memory, bandwidth_bytes_s=NOT_FOUND))
@@ -80,12 +80,15 @@ def told(reader: FakeReader) -> dict[str, str]:
 
 def test_the_ceilings_of_a_report_say_so() -> None:
     name = f"{FASTEST.partition('_')[0]} bandwidth"
-    assert told(reader_of(disturbed(FASTEST)))[name] == RESTS
-    assert told(reader_of(disturbed(FASTEST), bare(SPEC)))[name] == "while other work ran, or not resolved"
-    assert told(reader_of(disturbed()))[name] == ""
+    whose = f"by library, cuda, of run {BEFORE}"
+    assert told(reader_of(disturbed(FASTEST)))[name] == f"read {whose}; {RESTS}"
+    assert told(reader_of(disturbed(FASTEST), bare(SPEC)))[name] == f"read {whose}; while other work ran, or not resolved"
+    assert told(reader_of(disturbed()))[name] == f"read {whose}"
     other = next(each for each in BANDWIDTHS if each != FASTEST and getattr(CALIBRATION, each))
-    assert told(reader_of(disturbed(other)))[f"{other.partition('_')[0]} bandwidth"] == "while other work ran, or not resolved"
-    assert told(reader_of(disturbed("empty_call_s")))["empty kernel, call"] == RESTS
+    op = other.partition("_")[0]
+    doubt = "while other work ran, or not resolved"
+    assert told(reader_of(disturbed(other)))[f"{op} bandwidth"] == f"{op} {whose}; {doubt}"
+    assert told(reader_of(disturbed("empty_call_s")))["empty kernel, call"] == f"empty {whose}; {RESTS}"
 
 
 @pytest.fixture

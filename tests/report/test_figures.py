@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from suite.jobs.gemm.formats import FORMATS
 from suite.report.axes import Span
 from suite.report.figures import log_axis, roofline_figure
-from suite.report.palette import INKS, faint
+from suite.report.palette import DOUBTFUL_OPACITY, INKS, faint, themed
 from suite.report.panels import panel
 from suite.report.roofs import RoofSet, roof_set
 from suite.roofline import roof
@@ -100,7 +100,7 @@ def test_a_simulated_point_is_hollow_and_the_key_says_so():
 def test_a_point_in_doubt_is_faded():
     figure = figure_of([result(), result(converged=False)])
     (trace,) = traces(figure, "points")
-    assert sorted(trace.marker.opacity) == [0.4, 1.0]
+    assert sorted(trace.marker.opacity) == [DOUBTFUL_OPACITY, 1.0]
     assert "faded" in note_text(figure)
 
 
@@ -165,10 +165,13 @@ def test_nothing_to_draw_is_still_a_figure():
     assert figure.layout.xaxis.range[0] < figure.layout.xaxis.range[1]
 
 
-def test_themes_differ_in_neutral_colours_only():
+def test_themes_differ_in_colours_only():
     light, dark = (figure_of(sweep(), theme=theme) for theme in ("light", "dark"))
     assert light.layout.paper_bgcolor != dark.layout.paper_bgcolor
-    assert [trace.marker.color for trace in traces(light, "points")] == [trace.marker.color for trace in traces(dark, "points")]
+    colours = [[trace.marker.color for trace in traces(figure, "points")] for figure in (light, dark)]
+    assert colours[1] == [themed(colour, INKS["dark"]) for colour in colours[0]] != colours[0]
+    places = [[(list(trace.x), list(trace.y), trace.marker.symbol) for trace in figure.data] for figure in (light, dark)]
+    assert places[0] == places[1]
     assert len(light.data) == len(dark.data)
 
 

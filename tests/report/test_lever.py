@@ -12,8 +12,8 @@ from suite.report.html import render_html
 from suite.report.lever import Crossing, Lever, levers, notes
 from suite.report.lever_figure import SYMBOLS, lever_figure
 from suite.report.markdown import render_markdown
-from suite.report.palette import INKS, format_colour
-from suite.report.roofs import EmpiricalKey, RoofSet, roof_set
+from suite.report.palette import INKS, format_colour, themed
+from suite.report.roofs import EmpiricalKey, Memory, Roof, RoofSet, roof_set
 from suite.rows import ResultRow
 from tests.report.builders import BANDWIDTH, PEAKS, SPEC, FakeReader, failed, result
 from tests.report.pages import Page
@@ -216,6 +216,16 @@ def test_without_a_sheet_the_roofs_are_those_that_were_measured() -> None:
     assert drawn(lever_figure(one(rows), RoofSet((), ())), "roof") == []
 
 
+def test_a_memory_roof_is_drawn_under_a_lever_whose_other_roofs_have_none():
+    rows = curve((1, 16, 256, 4096))
+    flat = Roof("spec", ("bf16",), None, 960e12, None)
+    texts = [trace.hovertext for trace in drawn(lever_figure(one(rows), RoofSet((flat,), (), Memory(4.2e12))), "roof")]
+    assert texts == ["spec roof: bf16 960 TFLOP/s", "empirical roof: memory 4.20 TB/s"]
+    whole = replace(flat, bandwidth_bytes_s=4.5e12)
+    figure = lever_figure(one(rows), RoofSet((whole,), (), Memory(4.2e12)))
+    assert not [trace for trace in drawn(figure, "roof") if "empirical" in trace.hovertext]
+
+
 def test_the_key_says_what_shapes_dashes_and_ticks_are() -> None:
     rows = [*curve(), *[replace(row, implementation="triton", contended=True, bound="launch") for row in curve()]]
     figure = lever_figure(one(rows), roofs_of(rows))
@@ -233,10 +243,11 @@ def test_the_key_names_what_a_tick_comes_from() -> None:
     assert "tick: from cache or memory to compute bound" in key
 
 
-def test_themes_differ_in_neutral_colours_only() -> None:
+def test_themes_differ_in_colours_only() -> None:
     light, dark = (lever_figure(one(curve()), roofs_of(curve()), theme) for theme in INKS)
     assert light.layout.paper_bgcolor != dark.layout.paper_bgcolor
-    assert [trace.marker.color for trace in drawn(light, "line")] == [trace.marker.color for trace in drawn(dark, "line")]
+    colours = [[trace.marker.color for trace in drawn(figure, "line")] for figure in (light, dark)]
+    assert colours[1] == [themed(colour, INKS["dark"]) for colour in colours[0]]
     assert len(light.data) == len(dark.data)
 
 

@@ -5,7 +5,8 @@ from markdown_it import MarkdownIt
 from suite.backend import Fact
 from suite.report.document import build
 from suite.report.markdown import render_markdown
-from tests.report.builders import FakeReader, failed, result, run_info, sweep
+from suite.rows import Calibration
+from tests.report.builders import FakeReader, device, failed, result, run_info, sweep
 
 EVIL = "<script>alert(1)</script> ![x](http://evil.example/p.png) | `code` **b**\n# heading [a](javascript:alert(1))"
 
@@ -25,6 +26,20 @@ def test_every_result_is_a_line_of_the_table_with_all_its_columns():
     assert len(lines) == len(rows)
     assert {line.count(" | ") for line in lines} == {head.count(" | ")}
     assert "needs 171 GB, 139 GB free" in table
+
+
+def test_how_a_case_ended_stands_under_its_own_heading_and_never_under_bound():
+    rows = [result(), failed("unsupported", "no unit", format="tf32"), result(outcome="unchecked", evidence="imported")]
+    (table,) = (table for table in tables(render(*rows)) if "Throughput" in table)
+    head, _, *lines = (line.strip("|\n ").split(" | ") for line in table.strip().splitlines())
+    places = head.index("Outcome"), head.index("Bound")
+    assert [tuple(line[place] for place in places) for line in lines] == [
+        ("ok", "compute"),
+        ("unsupported", "–"),
+        ("unchecked", "compute"),
+    ]
+    (table,) = (table for table in tables(render(result())) if "Throughput" in table)
+    assert "Outcome" not in table
 
 
 def test_scalings_and_what_rounding_costs_are_in_the_table():
@@ -55,12 +70,21 @@ def test_a_run_that_is_still_calibrating_has_no_table_without_rows():
     copy = result(
         job="calibration", params={"op": "copy", "bytes": 2**32}, flops=0, flop_s=0.0, pipe=None, arithmetic_intensity=0.0
     )
-    text = render(copy)
+    text = render(copy, base=Calibration())
     assert "No roof is known yet for what this run has measured." in text
     assert "| Roof |" not in text
     empty = render(infos=(run_info(finished=0, status="running"),))
     assert "No case has finished yet." in empty
     assert not [table for table in tables(text) + tables(empty) if table.count("\n") < 3]
+
+
+def test_a_memory_roof_that_is_known_alone_is_in_the_table_of_roofs():
+    rows = (result(1, hardware=None, contended=True), failed("crashed", "gone"))
+    found = render(*rows, device_rows=(device(hardware=None, spec=None),))
+    assert "| empirical | bf16 |" in found  # the reader's roof of arithmetic has it as its memory part
+    assert "| empirical | memory |" not in found
+    alone = render(failed("crashed", "gone"), device_rows=(device(hardware=None, spec=None),))
+    assert "| empirical | memory |  | n/a | 4.20 TB/s | n/a |" in alone
 
 
 def test_libraries_that_are_not_installed_are_one_line():

@@ -181,7 +181,7 @@ def test_an_open_case_follows_the_theme_its_row_and_the_filter(browser, address)
         opened(page, at=3)
         page.emulate_media(color_scheme="dark")
         until(page, "document.querySelector('.case-plot')._fullLayout.paper_bgcolor === '#11161c'")
-        page.get_by_role("columnheader", name="Time").get_by_role("button").click()
+        page.locator("#results-0").get_by_role("columnheader", name="Time").get_by_role("button").click()
         row = "document.querySelector('button[aria-expanded=true]').closest('tr')"
         assert page.evaluate(f"{row}.nextElementSibling.className") == "case-detail"
         page.get_by_label("Show only rows with").fill("no such word")

@@ -3,7 +3,21 @@ import itertools
 import numpy as np
 import pytest
 
-from suite.report.palette import FORMAT_COLOURS, INKS, REGIME_GLYPHS, REGIME_SYMBOLS, symbol
+from suite.jobs.gemm import GemmJob
+from suite.report.figures import roofline_figure
+from suite.report.palette import (
+    DOTTED,
+    DOUBTFUL_OPACITY,
+    FORMAT_COLOURS,
+    INKS,
+    REGIME_GLYPHS,
+    REGIME_SYMBOLS,
+    dotted,
+    format_colour,
+    symbol,
+)
+from suite.report.roofs import RoofSet
+from tests.report.builders import result
 
 # Machado, Oliveira and Fernandes (2009), full severity, on linear RGB.
 VISION = {
@@ -27,9 +41,15 @@ def lab(rgb: np.ndarray) -> np.ndarray:
     return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
 
 
+def contrast(one, other):
+    low, high = sorted(LUMINANCE @ linear(each) + 0.05 for each in (one, other))
+    return high / low
+
+
+@pytest.mark.parametrize("theme", INKS)
 @pytest.mark.parametrize("vision", VISION)
-def test_formats_stay_apart_for_every_kind_of_colour_vision(vision):
-    seen = {name: lab(VISION[vision] @ linear(colour)) for name, colour in FORMAT_COLOURS.items()}
+def test_formats_stay_apart_for_every_kind_of_colour_vision(vision, theme):
+    seen = {name: lab(VISION[vision] @ linear(format_colour(name, INKS[theme]))) for name in FORMAT_COLOURS}
     distances = {pair: np.linalg.norm(seen[pair[0]] - seen[pair[1]]) for pair in itertools.combinations(seen, 2)}
     assert min(distances.values()) > 20, distances
 
@@ -37,13 +57,34 @@ def test_formats_stay_apart_for_every_kind_of_colour_vision(vision):
 @pytest.mark.parametrize("theme", INKS)
 def test_points_and_text_stand_out_from_the_background(theme):
     ink = INKS[theme]
+    assert min(contrast(format_colour(name, ink), ink.background) for name in (*FORMAT_COLOURS, "unheard of")) >= 2.99
+    assert min(contrast(ink.text, ink.background), contrast(ink.muted, ink.background)) >= 4.5
 
-    def contrast(colour):
-        low, high = sorted(LUMINANCE @ linear(each) + 0.05 for each in (colour, ink.background))
-        return high / low
 
-    assert min(map(contrast, FORMAT_COLOURS.values())) >= 2.99
-    assert min(contrast(ink.text), contrast(ink.muted)) >= 4.5
+@pytest.mark.parametrize(("theme", "least"), [("light", 1.8), ("dark", 2.5)])
+def test_what_is_faded_is_still_seen(theme, least):
+    """On white the palest are as pale as a faded point can be told from one that is not."""
+    ink = INKS[theme]
+    for name in (*FORMAT_COLOURS, *DOTTED):
+        parts = zip(channels(format_colour(name, ink)), channels(ink.background), strict=True)
+        seen = [round(DOUBTFUL_OPACITY * colour + (1 - DOUBTFUL_OPACITY) * behind) for colour, behind in parts]
+        assert contrast("#" + "".join(f"{each:02x}" for each in seen), ink.background) >= least, name
+
+
+def channels(colour):
+    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+
+
+@pytest.mark.parametrize("theme", INKS)
+def test_no_two_formats_look_alike(theme):
+    looks = {(format_colour(name, INKS[theme]), dotted("circle", name)) for name in GemmJob.formats}
+    assert len(looks) == len(GemmJob.formats)
+    points = {
+        (trace.marker.color, trace.marker.symbol)
+        for trace in roofline_figure([result(format=name) for name in GemmJob.formats], RoofSet((), ()), theme).data
+        if trace.meta == "points"
+    }
+    assert points == looks
 
 
 def test_each_regime_and_kind_of_evidence_has_a_symbol_of_its_own():

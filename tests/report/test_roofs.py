@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -6,6 +7,7 @@ from suite.hardware.cpu import NOMINAL
 from suite.hardware.figure import NOT_FOUND
 from suite.report.figures import roofline_figure
 from suite.report.key import key_lines
+from suite.report.overlay import Seat, overlay_figure
 from suite.report.roofs import (
     EmpiricalKey,
     Judged,
@@ -16,10 +18,11 @@ from suite.report.roofs import (
     with_setters,
 )
 from suite.roofline import Ceilings
-from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, device, failed, result
+from tests.report.builders import BANDWIDTH, CALIBRATION, PEAKS, SPEC, base_row, device, failed, result
 from tests.report.test_overlay import CLOCKED
 
 MEASURED = CALIBRATION.best_bytes_s
+NO_MEMORY = replace(SPEC.memory, bandwidth_bytes_s=NOT_FOUND)
 
 
 def test_spec_roofs_are_one_per_peak_of_the_pipes_present():
@@ -43,6 +46,11 @@ def test_empirical_roofs_are_kept_apart_by_load_and_shown_only_where_there_are_p
         (("bf16",), "sustained"): 6e14,
     }
     assert {roof.bandwidth_bytes_s for roof in roofs} == {MEASURED}
+
+
+def test_data_that_are_not_the_usual_belong_to_the_case_that_set_a_roof():
+    (line,) = named(result(distribution="outliers")).of_kind("empirical")
+    assert line.set_by.words == "gemm 4096x4096x4096 outliers data by library"
 
 
 def named(*rows, bandwidth=MEASURED):
@@ -133,6 +141,30 @@ def test_notes_on_a_derived_device_do_not_speak_of_a_sheet_that_is_not_there():
     assert not any("in the spec sheet" in note for note in notes)
 
 
+def test_a_memory_roof_without_one_of_arithmetic_is_drawn_by_itself_and_its_case_named():
+    read, row = base_row("read_bytes_s", MEASURED), result(1, contended=True)
+    for spec, end in ((None, None), (replace(SPEC, memory=NO_MEMORY), PEAKS["bf16"])):
+        roofs = with_setters(roof_set([row], spec, MEASURED, {}), [read])
+        assert not lacks_setters(roofs)
+        figure = roofline_figure([row], roofs)
+        (slope,) = (trace for trace in figure.data if trace.meta == "roof" and "memory" in trace.hovertext)
+        assert slope.hovertext == "empirical roof: memory 4.20 TB/s, set by a read by library"
+        assert [y / x for x, y in zip(slope.x, slope.y, strict=True)] == pytest.approx([MEASURED] * len(slope.x))
+        low, high = figure.layout.yaxis.range
+        assert low <= math.log10(slope.y[0])
+        assert math.log10(row.flop_s) < high
+        assert end is None or slope.y[-1] <= end * 1.001
+        key = " ".join(key_lines([row], roofs)).replace("\u00a0", " ")
+        assert "dashed: empirical memory roof" in key
+        assert "empirical memory by a read by library" in key
+    assert lacks_setters(roof_set([row], None, MEASURED, {}))
+    assert roofs.only(["spec"]).memory_alone is None
+    (seat,) = [Seat("one", "#0099fe", (row,), roof_set([row], None, MEASURED, {}))]
+    assert [t.hovertext[0] for t in overlay_figure([seat]).data if t.meta == "roof"] == [
+        "one: empirical roof: memory 4.20 TB/s"
+    ]
+
+
 def test_results_that_two_sheets_judged_have_the_roofs_of_both_under_their_names():
     other = replace(SPEC, memory=replace(SPEC.memory, bandwidth_bytes_s=replace(NOT_FOUND, value=50e9)))
     rows = ([result()], [result(64), result(format="tf32")])
@@ -146,7 +178,11 @@ def test_results_that_two_sheets_judged_have_the_roofs_of_both_under_their_names
     assert found.lines[0].label == "one: bf16 960 TFLOP/s"
     texts = [trace.hovertext for trace in roofline_figure([*rows[0], *rows[1]], found).data if trace.meta == "roof"]
     slopes = [text for text in texts if "memory" in text]
-    assert slopes == ["spec roof by one: memory 4.50 TB/s", "spec roof by two: memory 50.0 GB/s"]
+    assert slopes == [
+        "spec roof by one: memory 4.50 TB/s",
+        "spec roof by two: memory 50.0 GB/s",
+        "empirical roof: memory 4.20 TB/s",
+    ]
 
 
 @pytest.mark.parametrize(("note", "kinds"), [("", ["boost"]), (NOMINAL, [])])

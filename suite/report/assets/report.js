@@ -13,7 +13,11 @@
     if (colours.outline) marker.line.color = colours.outline;
     const line = { ...trace.line };
     if (colours.line) line.color = colours.line;
-    return { ...trace, marker, line };
+    const bars = {};
+    for (const name of ["error_x", "error_y"]) {
+      if (colours.error && trace[name]) bars[name] = { ...trace[name], color: colours.error };
+    }
+    return { ...trace, marker, line, ...bars };
   }
 
   // Pixels that the buttons of a figure take above it: a legend that began there would lie under them.
