@@ -18,6 +18,8 @@ Cache = Literal["cold", "warm"]
 Load = Literal["burst", "sustained"]
 Dispatch = Literal["device", "call"]
 
+USUAL_DATA = "normal"  # of operands, where nothing else is asked for
+
 # What a format's name says alone: how it is scaled where nothing else is asked for.
 SCALED_BY_NAME = {"fp8_e4m3": "tensor", "fp8_e5m2": "tensor"}
 
@@ -50,7 +52,7 @@ class Workload:
     job: str
     format: str
     params: Items
-    distribution: str = "normal"
+    distribution: str = USUAL_DATA
     semantics: Items = ()
 
     @property
@@ -161,9 +163,14 @@ def shape_label(workload: Workload) -> str:
 
 
 @lru_cache(maxsize=4096)  # as below
+def unusual_data(distribution: str) -> list[str]:
+    """What a title says of operands that were not drawn as usual: ``outliers data``."""
+    return [] if distribution == USUAL_DATA else [f"{distribution} data"]
+
+
 def variation(distribution: str, switches: Items) -> str:
     """What sets a case apart beside its workload: data other than normal, and switches; often nothing."""
-    data = [] if distribution == "normal" else [f"{distribution} data"]
+    data = unusual_data(distribution)
     return " ".join([*data, *(f"{name}={value}" for name, value in sorted(switches))])
 
 

@@ -29,6 +29,10 @@ class Evidence(StrEnum):
     SIMULATED = "simulated"
 
 
+# Kinds that are compared among themselves; the others (a peer's log, a compiler's estimate) have no roofs.
+WITH_ROOFS = (Evidence.MEASURED, Evidence.SIMULATED)
+
+
 class Bound(StrEnum):
     """The largest of a case's floors: the first thing a reader sees."""
 

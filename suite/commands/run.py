@@ -337,7 +337,7 @@ def _stalled(reader: "Reader", run: str) -> list[str]:
     info = reader.resolve(run)
     if info.config.get("search") is None:
         return []
-    from suite.search.told import stalled_lines
+    from suite.report.peaks import stalled_lines
 
     return list(stalled_lines(reader, info))
 

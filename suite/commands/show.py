@@ -119,7 +119,7 @@ def _peak_lines(reader: "Reader", info: "RunInfo", rows: "list[ResultRow]") -> I
     """What the searches of a run found; nothing is loaded for a run without."""
     if info.config.get("search") is None:
         return ()
-    from suite.search.told import peak_lines
+    from suite.report.peaks import peak_lines
 
     return peak_lines(reader, info, rows)
 
@@ -128,7 +128,7 @@ def _peaks(reader: "Reader", info: "RunInfo", rows: "list[ResultRow]") -> dict[i
     """The same of each result of a search, by its id."""
     if info.config.get("search") is None:
         return {}
-    from suite.search.told import peaks
+    from suite.report.peaks import peaks
 
     return {row.result_id: {SEARCH: each.to_json(row)} for each in peaks(reader, info, rows) for row in each.of}
 

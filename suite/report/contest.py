@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from suite.case import unusual_data
 from suite.outcome import Outcome
 from suite.report.speed import Speed, speed
 from suite.report.trust import trust_rank
@@ -86,8 +87,8 @@ class Contest:
 
     @property
     def title(self) -> str:
-        data = "" if self.first.distribution == "normal" else f", {self.first.distribution} data"
-        return f"{workload_title(self.first)} {self.first.format_label}, {self.first.regime}{data}"
+        parts = f"{workload_title(self.first)} {self.first.format_label}", self.first.regime
+        return ", ".join([*parts, *unusual_data(self.first.distribution)])
 
     @property
     def verdict(self) -> str:

@@ -15,6 +15,7 @@ from suite.report.headlines import Headline, headlines
 from suite.report.joules import no_joules, why_no_joules
 from suite.report.ladder import Ladder, ladders
 from suite.report.panels import Panel, Source, each_once, panel
+from suite.report.peaks import peaks
 from suite.report.privacy import Scrubber, without_place_overrides, without_places
 from suite.report.reproduce import Command, rerun_command
 from suite.report.roofs import RoofSet
@@ -24,7 +25,6 @@ from suite.report.targets_matrix import ordered
 from suite.report.trust import SelftestSource, distrust
 from suite.report.words import counted
 from suite.rows import DeviceRow, ResultRow, RunInfo
-from suite.search.told import peaks
 from suite.targets.record import Compiled
 
 DATA_FORMAT = "roofbench-report/1"

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from suite.case import USUAL_DATA
 from suite.outcome import Outcome
 from suite.report.roofs import doubts, drawable
 from suite.report.speed import Speed, speed
@@ -16,7 +17,6 @@ ABOUT = (
 )
 LEAST_FORMATS = 3  # of one shape: two are a comparison
 BASELINE = "bf16"
-USUAL_DATA = "normal"
 
 
 @dataclass(frozen=True, slots=True)

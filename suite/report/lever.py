@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
+from suite.case import unusual_data
 from suite.outcome import Bound, Evidence
 from suite.report.roofs import drawable
 from suite.report.words import counted, doubtful, rate_unit, si
@@ -181,7 +182,7 @@ def _points(rows: Sequence[ResultRow]) -> tuple[Point, ...]:
 def _also(row: ResultRow) -> str:
     """What else sets the products apart, with a comma before each; often nothing."""
     others = {name: value for name, value in row.params.items() if name not in SIZES and USUAL.get(name) != value}
-    data = [] if row.distribution == "normal" else [f"{row.distribution} data"]
+    data = unusual_data(row.distribution)
     kind = [] if row.evidence == Evidence.MEASURED else [row.evidence]
     return "".join(f", {part}" for part in [*(f"{name} {value}" for name, value in sorted(others.items())), *data, *kind])
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from suite.case import unusual_data
 from suite.report.curves import DASHES, Line
 from suite.report.palette import DEVICE_COLOURS
 from suite.rows import ResultRow
@@ -65,7 +66,7 @@ def rest_of(*known: str) -> Field:
     def field(row: ResultRow) -> str:
         left = {name: value for name, value in (*row.params.items(), *row.switches.items()) if name not in known}
         told = [f"{name}={value}" for name, value in sorted(left.items())]
-        return " ".join([*([] if row.distribution == "normal" else [f"{row.distribution} data"]), *told])
+        return " ".join([*unusual_data(row.distribution), *told])
 
     return field
 

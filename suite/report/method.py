@@ -49,7 +49,7 @@ METHOD = (
     Topic(
         "Verification",
         "Outputs are poisoned, computed on fresh random inputs and compared with a float64 reference, before timing and "
-        "again after it; products of fp64 with one whose sums are in the host's long double (64 bits on x86). The error is "
+        "again after it; products of fp64 with one by other loops on the host, in long double on x86. The error is "
         "norm(output - reference) / norm(reference); the tolerance follows from the format, the accumulation and the "
         "length of the sums. A failed check is stored as incorrect, never as a time.",
     ),

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Double, and_, exists, func, select, type_coerce
 
+from suite.case import USUAL_DATA
 from suite.errors import UsageError
 from suite.hardware.catalogue import load
 from suite.hardware.spec import HardwareSpec
 from suite.jobs.calibration import CalibrationJob
-from suite.outcome import Bound, Evidence, Outcome
+from suite.outcome import WITH_ROOFS, Bound, Evidence, Outcome
 from suite.roofline import Ceilings, EmpiricalRoofs, empirical_fraction, in_cache
 from suite.rows import (
     BANDWIDTHS,
@@ -35,13 +36,6 @@ _DEVICE = tables.table_of(tables.Device)
 _RESULT = tables.table_of(tables.Result)
 _SUMMARY = tables.table_of(tables.Summary)
 _WORKLOAD = tables.table_of(tables.Workload)
-
-
-# Kinds of evidence that are compared among themselves; the others (a peer's log, a compiler's estimate) have no roofs.
-COMPARED = (Evidence.MEASURED, Evidence.SIMULATED)
-
-
-USUAL_DATA = "normal"
 
 
 class Calibrated(NamedTuple):
@@ -196,7 +190,7 @@ class Roofs:
         resolved: as it is no roof, it could lie anywhere above one; and for a contended one that does lie above.
         """
         evidence, uid = fields["evidence"], fields["device_uid"]
-        if evidence not in COMPARED or fields["outcome"] != Outcome.OK or fields["flop_s"] is None:
+        if evidence not in WITH_ROOFS or fields["outcome"] != Outcome.OK or fields["flop_s"] is None:
             return None
         known = is_resolved(fields["interval_low_s"], fields["interval_high_s"], fields["p50_s"])
         if fields["bound"] in (Bound.CACHE, Bound.LINK) or not known:

@@ -25,7 +25,8 @@ from suite.jobs.gemm import GemmSettings
 from suite.jobs.shapes import Shape, parse_shape
 from suite.measure.look import Glimpse, Look
 from suite.plan import data_seed
-from suite.search.hunt import Allowance, Hunt, Stage, Standings
+from suite.search.hunt import Allowance, Hunt, Stage
+from suite.search.standings import Standings
 from suite.search.subject import Subject, shape_text, subjects
 from suite.settings import RunConfig, SearchSettings
 from suite.worker.serve import caught

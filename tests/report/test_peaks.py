@@ -9,10 +9,10 @@ import pytest
 
 from suite.jobs.shapes import Shape
 from suite.outcome import Evidence
+from suite.report.peaks import peak_lines, peaks, stalled_lines
 from suite.rows import ResultRow, RunInfo
 from suite.search.name import key_of, subject_words
 from suite.search.standings import Contender, Standings
-from suite.search.told import peak_lines, peaks, stalled_lines
 from tests.report.builders import RUN, failed, result
 
 SEARCHED = RunInfo(RUN, "peak", "complete", "2031-05-06T07:08:09Z", None, 11, 11, (), (), "", "1", None, None, {"search": {}})

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
-from suite.case import sizes_of
-from suite.outcome import Evidence, Outcome
+from suite.case import USUAL_DATA, sizes_of
+from suite.outcome import WITH_ROOFS, Evidence, Outcome
 from suite.report.printable import clipped, printable
 from suite.report.words import CONTENDED, counted, marks, rate_unit, resolved, si
 from suite.rows import ResultRow, RunInfo
@@ -14,8 +14,6 @@ from suite.search.name import key_of, subject_words
 from suite.search.settings import SEARCHED
 from suite.search.standings import Standings
 
-COMPARED = (Evidence.MEASURED, Evidence.SIMULATED)  # kinds of evidence that have roofs, each its own
-USUAL_DATA = "normal"  # zeros leave a power limit more of the clock: what is reached on other data is no roof
 SAME_RATE = 1e-9  # relative: what a rate may lose on its way through a file
 
 
@@ -72,7 +70,7 @@ def peaks(source: Source, run: RunInfo, rows: Sequence[ResultRow]) -> list[Peak]
     for row in rows:
         if row.job == SEARCHED:
             groups.setdefault((row.device_slot, _words(row), row.load), []).append(row)
-    roofs = {each: source.empirical_roofs(each) for each in COMPARED if any(row.evidence == each for row in rows)}
+    roofs = {each: source.empirical_roofs(each) for each in WITH_ROOFS if any(row.evidence == each for row in rows)}
     kept = source.artifacts(run.run)
     titles = _titles([(slot, words) for slot, words, _ in groups])
     return [
