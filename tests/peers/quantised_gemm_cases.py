@@ -17,12 +17,11 @@ def cases() -> Iterator[Callable[[], Case]]:
         """Tiles of few rows of X; split along K into about as many programs as the device holds at once, fewer and more."""
         high = shape.n > 8192
         tiles: list[tuple[Config, tuple[int, ...]]] = [
-            (Config(64, 16, 2, 4, 4), (1, 2, 4) if high else (2, 3, 4, 6)),
-            (Config(128, 16, 2, 4, 4), (1, 2) if high else (4,)),
-            (Config(128, 16, 2, 8, 4), (1, 3) if high else (2, 4)),
             (Config(64, 16, 4, 4, 3), (1, 2) if high else (2,)),
-            (Config(64, 16, 1, 4, 6), (3,) if high else (5,)),
-            (Config(32, 16, 4, 4, 4), (1,)),
+            (Config(64, 16, 2, 4, 4), (1, 2) if high else (2, 3)),
+            (Config(128, 16, 2, 4, 4), (1, 2) if high else (4,)),
+            (Config(128, 16, 2, 8, 4), (1,) if high else (4,)),
+            (Config(128, 16, 4, 8, 3), (2,)),
         ]
         if shape.m <= 8:  # beside the kernel of few rows
             return [Config(128, 16, 2, 4, 4, split=1 if high else 4), Config(64, 8, 2, 4, 4, split=1 if high else 4)]

@@ -7,7 +7,6 @@ said in Triton's words, for any ``DTYPE``.
 
 int4    u = code ^ 8 is number + 8, and 0x4300 | u is 128 + u
 uint4   0x4300 | code is 128 + code
-pairs   in fp16, 0x6400 | u is 1024 + u, and 0x6400 | 16 u is 1024 + 16 u: two nibbles beside each other need one shift, not two
 int8    with its low seven bits b: (0x4300 | b) - (0x4300 | code & 0x80) is the number
 mxfp4   sign, exponent and mantissa at their places in a bf16 whose other bits are 0: number * 2^-126, which one multiplication
         takes to 2^-64 of what it is worth, or two to what it is worth, whatever its scale
@@ -60,27 +59,6 @@ def _codes(ones: str) -> tl.constexpr:
     return _asm(*shifted, *taken, registers="t1, t2, t3")
 
 
-def _codes_of_pairs(low: str, high: str) -> tl.constexpr:
-    """Four planes of fp16: by turns low | nibble where it stands, and high | nibble sixteen times."""
-    lines = ["shr.b32 t, $4, 8"]
-    for j in range(4):
-        word, mask, ones = ("$4", "t")[j // 2], ("0x000F000F", "0x00F000F0")[j % 2], (low, high)[j % 2]
-        lines.append(f"lop3.b32 ${j}, {word}, {mask}, {ones}, 0x6A")
-    return _asm(*lines, registers="t")
-
-
-TIMES_IN_FP16_ASM = _asm(
-    "shl.b32 t, $1, 16",
-    "mov.b32 low, t",
-    "and.b32 t, $1, 0xFFFF0000",
-    "mov.b32 high, t",
-    "mul.f32 low, low, $2",
-    "mul.f32 high, high, $2",
-    "cvt.rn.f16x2.f32 $0, high, low",
-    registers="t, low, high",
-)
-PAIRS_INT4_ASM = _codes_of_pairs("0x64086408", "0x64806480")
-PAIRS_UINT4_ASM = _codes_of_pairs("0x64006400", "0x64006400")
 INT4_CODES_ASM = _codes("0x43084308")
 UINT4_CODES_ASM = _codes("0x43004300")
 INT4_ASM = _nibbles("0xC308C308", "0x43084308")  # -136
@@ -134,43 +112,6 @@ def uint4_codes(words, DTYPE: tl.constexpr, ASM: tl.constexpr):
         types: tl.constexpr = (tl.bfloat16, tl.bfloat16, tl.bfloat16, tl.bfloat16)
         return tl.inline_asm_elementwise(UINT4_CODES_ASM, _FOUR_OF_ONE, [words], types, True, 2)
     return _codes_of(words.to(tl.int32), DTYPE)
-
-
-@triton.jit
-def bf16_times_in_fp16(words, factor, ASM: tl.constexpr):
-    """Words (int32) of two bf16 to words of two fp16, times ``factor`` (fp32, shaped to be broadcast), rounded once."""
-    if ASM:
-        return tl.inline_asm_elementwise(TIMES_IN_FP16_ASM, "=r,r,r", [words, factor], tl.int32, True, 1)
-    low = ((words << 16).to(tl.float32, bitcast=True) * factor).to(tl.float16).to(tl.int16, bitcast=True)
-    high = ((words & -65536).to(tl.float32, bitcast=True) * factor).to(tl.float16).to(tl.int16, bitcast=True)
-    return (low.to(tl.int32) & 0xFFFF) | (high.to(tl.int32) << 16)
-
-
-@triton.jit
-def int4_pairs(words, ASM: tl.constexpr):
-    """Words (int16) of int4 to four planes of fp16: of the even ones numbers + 1032, of the odd ones 16 numbers + 1152."""
-    if ASM:
-        types: tl.constexpr = (tl.float16, tl.float16, tl.float16, tl.float16)
-        return tl.inline_asm_elementwise(PAIRS_INT4_ASM, _FOUR_OF_ONE, [words], types, True, 2)
-    return _pairs_of(words.to(tl.int32) ^ 0x8888)
-
-
-@triton.jit
-def uint4_pairs(words, ASM: tl.constexpr):
-    """Words (int16) of uint4 to four planes of fp16: of the even ones codes + 1024, of the odd ones 16 codes + 1024."""
-    if ASM:
-        types: tl.constexpr = (tl.float16, tl.float16, tl.float16, tl.float16)
-        return tl.inline_asm_elementwise(PAIRS_UINT4_ASM, _FOUR_OF_ONE, [words], types, True, 2)
-    return _pairs_of(words.to(tl.int32))
-
-
-@triton.jit
-def _pairs_of(bits):
-    c0 = ((bits & 0xF) + 1024).to(tl.float16)
-    c1 = ((bits & 0xF0) + 1024).to(tl.float16)
-    c2 = (((bits >> 8) & 0xF) + 1024).to(tl.float16)
-    c3 = (((bits >> 8) & 0xF0) + 1024).to(tl.float16)
-    return c0, c1, c2, c3
 
 
 @triton.jit

@@ -1,7 +1,6 @@
 """Products of quantised operands compiled for devices that are not there, and what they became.
 
-    python -m tests.backends.triton.compiled_rungs SPEC...     # a spec is DEVICE/RUNG/MxNxK, with the place of a configuration
-                                                               # behind it: 0 is the default, "all" every one that is tried
+    python -m tests.backends.triton.compiled_rungs SPEC...     # a spec is DEVICE/RUNG/MxNxK/WHICH, see Spec
 
 Prints one JSON object a line as it goes: a compiler that gives up may take its process with it.
 """
@@ -10,6 +9,7 @@ import json
 import re
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -48,15 +48,19 @@ TYPES = {
 
 
 class Spec(NamedTuple):
+    """``which`` configuration: its place among the candidates (0 is the default), ``split`` for the first whose programs share
+    a tile, ``all`` for every one that is tried.
+    """
+
     device: Device
     rung: str
     sizes: tuple[int, ...]
-    place: str
+    which: str
 
     @classmethod
     def parse(cls, text: str) -> "Spec":
-        device, rung, sizes, *place = text.split("/")
-        return cls(DEVICES[device], rung, tuple(int(size) for size in sizes.split("x")), place[0] if place else "0")
+        device, rung, sizes, *which = text.split("/")
+        return cls(DEVICES[device], rung, tuple(int(size) for size in sizes.split("x")), which[0] if which else "0")
 
     @property
     def problem(self) -> Problem:
@@ -108,7 +112,7 @@ def became(device: Device, product: Product, config: Any) -> dict[str, Any]:
     try:
         kernel = triton.compile(source(call), target=target_of(device), options=dict(call.options))
     except (TritonError, RuntimeError) as error:
-        return {"config": config.label, "failed": str(error).strip().splitlines()[-1][:200]}
+        return {"config": config.label, "failed": complaint(error)}
     text = str(kernel.asm["ptx" if "ptx" in kernel.asm else "amdgcn"])
     instructions = matrix_instructions(text)
     return {
@@ -133,6 +137,18 @@ def expected_shared_bytes(spec: Spec, config: Any) -> int | None:
     return of(config, spec.problem, spec.device)
 
 
+def complaint(error: BaseException) -> str:
+    """The end of what the innermost cause says: those around it say where it was called from."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split())[-200:]
+
+
+def chosen_of(configs: Sequence[Any], which: str) -> Any:
+    """See ``Spec``."""
+    return next(config for config in configs if config.split > 1) if which == "split" else configs[int(which)]
+
+
 def outcomes(spec: Spec) -> list[dict[str, Any]]:
     """What the kernels of a spec became, or why there are none."""
     refused = reason(spec.problem, {}, spec.device)
@@ -140,7 +156,7 @@ def outcomes(spec: Spec) -> list[dict[str, Any]]:
         return [{"refused": refused}]
     product = spec.product()
     configs = product.configs()
-    chosen = configs if spec.place == "all" else [configs[int(spec.place)]]
+    chosen = configs if spec.which == "all" else [chosen_of(configs, spec.which)]
     found = [became(spec.device, product, config) for config in chosen]
     if spec.rung != "mx8":
         for config, each in zip(chosen, found, strict=True):

@@ -117,13 +117,6 @@ SOUND = [
     Spec("few rows, w4a16, X on its way, over rounds", W4, FEW._replace(warps=1), (1, 32, 3200)),
     Spec("few rows, w4a16, X when it is needed", W4, FEW._replace(warps=1, x_ahead=1), (2, 32, 2688)),
     Spec("few rows, w4a16, X of each group", W4, FEW._replace(warps=2, x_ahead=1), (6, 32, 2432)),
-    *(
-        Spec(f"few rows, {rung.name}, in fp16, {m} rows", rung, config._replace(in_fp16=True, warps=1), (m, 48, 3200))
-        for rung, config, m in ((W4, FEW, 1), (W4_ZERO, OF_ZEROS, 2))
-    ),
-    Spec("few rows, w4a16, in fp16, outliers", W4, FEW._replace(in_fp16=True), (1, 32, 1024), distribution="outliers"),
-    Spec("few rows, w4a16, in fp16, zeros", W4, FEW._replace(in_fp16=True, x_ahead=1), (2, 32, 1024), distribution="zeros"),
-    Spec("few rows, w4a16, sixteen rows", W4, FEW._replace(tiles=4), (16, 64, 2304)),
     Spec("few rows, w4a16, four ahead of two warps", W4, FEW._replace(tiles=1, warps=2, ahead=4), (7, 80, 1152)),
     Spec("few rows, w4a16, four ahead", W4, FEW._replace(tiles=1, warps=2, ahead=4), (1, 80, 1408)),
     Spec("few rows, w4a16 zero_point=True, split", W4_ZERO, OF_ZEROS._replace(warps=1, split=2), (5, 80, 640)),
@@ -186,9 +179,7 @@ def prepared(spec: Spec) -> Any:
     loaded = partial(interpreted, spec.change)
     parts = (shared_of(case), 3)
     # The interpreter multiplies bf16 wrongly.  A kernel that reads X by words of two numbers has fp16 in its place.
-    # One that has X in fp16 converts its bits, and multiplies no bf16.
-    of_words = torch.bfloat16 if getattr(spec.config, "in_fp16", False) else torch.float16
-    a_type = of_words if isinstance(spec.config, few_config.Config) else torch.float32
+    a_type = torch.float16 if isinstance(spec.config, few_config.Config) else torch.float32
     buffers, problem = buffers_of(case, 2, a_type), ladder.problem_of(case)
     told = ladder.not_taken(case.workload) or ladder.reason(problem, {}, spec.device)
     assert told is None, told
@@ -203,7 +194,6 @@ few_rows_asked = few_config.reason
 
 def use(config: Any) -> None:
     converted.WIDE = torch.float32
-    few_config.MOST_ROWS = 16  # what it can take, beside what it is the faster for
     few_config.reason = few_rows_asked if isinstance(config, few_config.Config) else lambda *_: "another is asked for"
     few_config.candidates = lambda problem, device: [config]
     weight_config.candidates = lambda problem, device: [config]

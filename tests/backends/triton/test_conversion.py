@@ -74,30 +74,6 @@ def test_int8_is_exact() -> None:
     assert_planes(run(convert.INT8_ASM.value, [REGISTERS], 2), INT8, Worth(signed, [1.0, 1.0]))
 
 
-@pytest.mark.parametrize(("text", "low", "high"), [("PAIRS_INT4_ASM", 1032.0, 1152.0), ("PAIRS_UINT4_ASM", 1024.0, 1024.0)])
-def test_pairs_are_exact_in_fp16(text: str, low: float, high: float) -> None:
-    """A number, and sixteen of the one beside it, with what stands in the mantissa and is taken off the sums."""
-    found = run(getattr(convert, text).value, [REGISTERS], 4)
-    worth = np.where(np.arange(16) > 7, np.arange(16) - 16, np.arange(16)) if "UINT" not in text else np.arange(16)
-    for place, (plane, moves) in enumerate(zip(found, INT4, strict=True)):
-        for half, codes in zip(_fp16(plane), codes_at(moves), strict=True):
-            np.testing.assert_array_equal(half, worth[codes] * (1, 16)[place % 2] + (low, high)[place % 2])
-
-
-@pytest.mark.parametrize("power", [-113, -20, 0, 3, 122])
-def test_bf16_become_fp16_times_a_power_of_two_rounded_once(power: int) -> None:
-    factor = np.array([2.0**power], dtype=np.float32).view(np.uint32)
-    (found,) = run(convert.TIMES_IN_FP16_ASM.value, [REGISTERS, factor], 1)
-    with np.errstate(all="ignore"):
-        for half, stored in zip(_fp16(found), halves(REGISTERS), strict=True):
-            np.testing.assert_array_equal(half, (stored.astype(np.float32) * np.float32(2.0**power)).astype(np.float16))
-
-
-def _fp16(words: Words) -> tuple[Numbers, Numbers]:
-    low, high = words & np.uint32(0xFFFF), words >> np.uint32(16)
-    return tuple(each.astype(np.uint16).view(np.float16).astype(np.float64) for each in (low, high))  # type: ignore[return-value]
-
-
 def light_factor(code: int) -> Words:
     return np.array([(code + 62 << 7) * 0x10001], dtype=np.uint32)
 

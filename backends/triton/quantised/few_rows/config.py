@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from backends.triton.gemm.device import Device
-from backends.triton.quantised.few_rows.order import GROUP_K, STRIP, TILE_ROWS
+from backends.triton.quantised.few_rows.order import COLUMNS, GROUP_K, STRIP, TILE_ROWS
 from backends.triton.quantised.problem import Problem
 
-COLUMNS = 8  # rows of X that the narrow side of ``mma.m16n8k16`` has
-MOST_ROWS = 8  # of X: with more, the other kernel was as fast on an H200
+MOST_ROWS = COLUMNS  # of X: sixteen, by four tiles, took 18.4 us on an H200 where the other kernel took 16.2
 REGISTERS = 65536  # of a unit
 ALLOCATED = 256  # registers that a warp's are rounded up to
 START_STEPS = (
@@ -25,7 +24,7 @@ class Config(NamedTuple):
     """A program takes ``tiles`` tiles of 16 rows of W; ``warps`` and then ``split`` programs share its groups along K.
 
     A warp has ``ahead`` groups in registers or on their way, and ``x_ahead`` times what a product's columns hold of X; a thread
-    may have ``registers``.  ``in_fp16`` is how numbers are multiplied; else in bf16.
+    may have ``registers``.
     """
 
     tiles: int
@@ -33,7 +32,6 @@ class Config(NamedTuple):
     ahead: int
     registers: int
     x_ahead: int = 2
-    in_fp16: bool = False
     split: int = 1
 
     @property
@@ -50,24 +48,18 @@ class Config(NamedTuple):
     def label(self) -> str:
         """For people: ``16 rows, 4 warps along k, 4 groups each, 112 registers, split 1``."""
         warps = f"{self.warps} warps along k, {self.ahead} groups each, {self.registers} registers"
-        return f"{self.rows} rows, {warps}, split {self.split}{', in fp16' if self.in_fp16 else ''}"
+        return f"{self.rows} rows, {warps}, split {self.split}"
 
 
 # Registers are the most with which as many programs fit into a unit.  On an H200 the first was the fastest for one row of X and
-# W of 8192x8192 and 8192x28672, the second for 28672x8192, the third for eight rows; from the sixth on none was timed.
+# W of 8192x8192 and 8192x28672, the second for 28672x8192, the third for eight rows.
 CONFIGS = (
     Config(1, 4, 4, 112),
     Config(1, 4, 4, 96, x_ahead=1),
     Config(2, 8, 2, 128),
     Config(1, 4, 4, 128),
     Config(2, 4, 2, 128),
-    Config(1, 4, 4, 112, in_fp16=True),
-    Config(1, 4, 4, 96, x_ahead=1, in_fp16=True),
-    Config(2, 8, 2, 128, x_ahead=1, in_fp16=True),
-    Config(4, 8, 2, 255),
-    Config(2, 8, 4, 255),
 )
-FEWEST_SETS = 4  # of columns that share what X takes to be in fp16
 
 
 def reason(problem: Problem, device: Device) -> str | None:
@@ -86,14 +78,9 @@ def candidates(problem: Problem, device: Device) -> list[Config]:
     return sorted(_offered(problem), key=lambda config: steps(config, problem, device))[:MOST_CANDIDATES]
 
 
-def columns(problem: Problem) -> int:
-    """Of the sums: rows of X, in whole instructions."""
-    return -(-problem.m // COLUMNS) * COLUMNS
-
-
 def sets(problem: Problem) -> int:
     """Groups of K whose parts of X stand beside each other in the columns."""
-    return columns(problem) // next(rows for rows in (1, 2, 4, 8, 16) if rows >= problem.m)
+    return next(sets for sets in (8, 4, 2, 1) if sets * problem.m <= COLUMNS)
 
 
 def programs(config: Config, problem: Problem) -> int:
@@ -105,8 +92,6 @@ def unfit(config: Config, problem: Problem) -> str | None:
     """Why a configuration cannot compute the product; ``None`` where it can."""
     if problem.zero_point and config.tiles > 1:
         return f"{config.label} has no room for the zero points of its rows"
-    if config.in_fp16 and sets(problem) < FEWEST_SETS:
-        return f"{config.label} would convert X of m={problem.m} for fewer than {FEWEST_SETS} groups of K at once"
     most = rounds(config, problem)
     if config.split > most:
         return f"{config.label} has more parts than the {most} rounds of its warps over k={problem.k}"

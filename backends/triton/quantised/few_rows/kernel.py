@@ -11,10 +11,6 @@ registers, the loads and the sum over K of one.
 Codes enter the product as 128 + code (or 136 + number), bf16 that are exact; what is too much, that times the sum of X over the
 group, is where the group's sums begin, and the scale is applied to those: a weight costs an instruction, not three.
 
-With ``IN_FP16`` a mantissa of ten bits has room for two nibbles, so that rows ``h`` = 1 enter sixteen times and a word needs
-one shift, not three.  Each column of X is brought to just below 2^15 by a power of two, where every bf16 down to 2^-31 of its
-largest is exact in fp16, and its sums are brought back: worth it where many groups share what that takes.
-
 Names of axes of a group, ``order`` has them in memory: of its 128 numbers ``u`` (2), ``f`` (2), ``q`` (4), ``s`` (2), ``p`` (2)
 and ``e`` (2) from the slowest to the fastest; of a tile's 16 rows ``h`` (2) and ``g`` (8).
 """
@@ -22,7 +18,7 @@ and ``e`` (2) from the slowest to the fastest; of a tile's 16 rows ``h`` (2) and
 import triton
 import triton.language as tl
 
-from backends.triton.quantised.convert import bf16_times_in_fp16, int4_codes, int4_pairs, uint4_codes, uint4_pairs
+from backends.triton.quantised.convert import int4_codes, uint4_codes
 from backends.triton.quantised.few_rows import order
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
@@ -30,6 +26,7 @@ from backends.triton.quantised.few_rows import order
 
 # See ``order``.
 STRIP = tl.constexpr(order.STRIP)
+COLUMNS = tl.constexpr(order.COLUMNS)
 BLOCK_STRIPS = tl.constexpr(order.BLOCK_STRIPS)
 BLOCK_GROUPS = tl.constexpr(order.BLOCK_STRIPS * order.STRIP)
 
@@ -82,52 +79,39 @@ def strips_of(scales_ptr, tile, strip, last, tiles, WARPS: tl.constexpr, TILES: 
 
 
 @triton.jit
-def by_height(low: tl.constexpr, high: tl.constexpr):
-    """``low`` for ``h`` = 0 and ``high`` for 1 (2)."""
-    return tl.where(tl.arange(0, 2) == 0, low, high)
-
-
-@triton.jit
 def of_group(
     words,
-    HIGH: tl.constexpr,
     TURN: tl.constexpr,
     WARPS: tl.constexpr,
     TILES: tl.constexpr,
-    COLUMNS: tl.constexpr,
     DTYPE: tl.constexpr,
 ):
-    """Numbers of one group of ``strips_of``, as the sums lie (WARPS x 16 TILES x COLUMNS, fp32): of a row for every column.
-
-    Those of ``h`` = 1 are multiplied by ``HIGH``.
-    """
+    """Numbers of one group of ``strips_of``, as the sums lie (WARPS x 16 TILES x COLUMNS, fp32): of a row for every column."""
     even, odd = tl.split(words.reshape(TILES, WARPS, 8, 4, 2, 2))
     first, second = tl.split(odd if TURN % 2 == 1 else even)
     wide = halves(second if TURN >= 2 else first, DTYPE).to(tl.float32)
-    if HIGH != 1.0:
-        wide = wide * by_height(1.0, HIGH)
     wide = wide.permute(1, 0, 4, 2, 3)  # warp, tile, h, g, q
-    wide = wide.reshape(WARPS, TILES * 16, 1, 4, 1).broadcast_to(WARPS, TILES * 16, COLUMNS // 8, 4, 2)
+    wide = wide.reshape(WARPS, TILES * 16, 1, 4, 1).broadcast_to(WARPS, TILES * 16, 1, 4, 2)
     return wide.reshape(WARPS, TILES * 16, COLUMNS)
 
 
 @triton.jit
-def numbers_of(x_ptr, group, last, m, k, WARPS: tl.constexpr, COLUMNS: tl.constexpr, SETS: tl.constexpr):
-    """X in words (COLUMNS / 8 x 4 lines: ``u``, ``f``; then warp, column, ``q``, ``s``, ``p``) of each warp's groups.
+def numbers_of(x_ptr, group, last, m, k, WARPS: tl.constexpr, SETS: tl.constexpr):
+    """X in words (4 lines: ``u``, ``f``; then warp, column, ``q``, ``s``, ``p``) of each warp's groups.
 
     Columns are sets of rows: ``SETS`` groups that the warp takes one after the other.
     """
     ROWS: tl.constexpr = COLUMNS // SETS
-    part = tl.arange(0, COLUMNS // 2)
+    part = tl.arange(0, 4)
     place = tl.arange(0, 128 * WARPS)
-    column = (part // 4 * 8)[:, None] + (place % 128 // 16)[None, :]
+    column = place % 128 // 16
     row = column % ROWS
     turn = column // ROWS
-    mine = (group + place // 128 * STRIP)[None, :] + turn % STRIP + turn // STRIP * STRIP * WARPS
-    offsets = row.to(tl.int64) * (k // 2) + (part % 4 * 16)[:, None] + (mine * 64 + (place % 16)[None, :])
+    mine = group + place // 128 * STRIP + turn % STRIP + turn // STRIP * STRIP * WARPS
+    offsets = (row.to(tl.int64) * (k // 2) + mine * 64 + place % 16)[None, :] + (part * 16)[:, None]
     offsets = tl.multiple_of(tl.max_contiguous(offsets, [1, 4]), [1, 4])
     # Hints stand on each comparison: one that is always true is folded, and the hint of both with it.
-    wanted = tl.max_constancy(row < m, [1, 4]) & tl.max_constancy(mine < last, [1, 4])
+    wanted = tl.max_constancy((row < m)[None, :], [1, 4]) & tl.max_constancy((mine < last)[None, :], [1, 4])
     return tl.load(x_ptr + offsets, mask=wanted, other=0)
 
 
@@ -137,18 +121,12 @@ def as_left(
     WARPS: tl.constexpr,
     TILES: tl.constexpr,
     FORMAT: tl.constexpr,
-    IN_FP16: tl.constexpr,
     DTYPE: tl.constexpr,
     ASM: tl.constexpr,
 ):
     """Words as left operands (WARPS x 16 TILES x 128)."""
     words = halves(words, tl.int16)
-    if IN_FP16:
-        if FORMAT == "int4":
-            c0, c1, c2, c3 = int4_pairs(words, ASM)
-        else:
-            c0, c1, c2, c3 = uint4_pairs(words, ASM)
-    elif FORMAT == "int4":
+    if FORMAT == "int4":
         c0, c1, c2, c3 = int4_codes(words, DTYPE, ASM)
     else:
         c0, c1, c2, c3 = uint4_codes(words, DTYPE, ASM)
@@ -159,48 +137,25 @@ def as_left(
 
 
 @triton.jit
-def as_right(numbers, WARPS: tl.constexpr, COLUMNS: tl.constexpr, DTYPE: tl.constexpr):
+def as_right(numbers, WARPS: tl.constexpr, DTYPE: tl.constexpr):
     """X as right operands (WARPS x 128 x COLUMNS)."""
-    # column / 8, u, f, warp, column % 8, q, s, p, e
-    numbers = halves(numbers, DTYPE).reshape(COLUMNS // 8, 2, 2, WARPS, 8, 4, 2, 2, 2)
-    return numbers.permute(3, 1, 2, 7, 5, 6, 8, 0, 4).reshape(WARPS, 128, COLUMNS)
+    # u, f, warp, column, q, s, p, e
+    numbers = halves(numbers, DTYPE).reshape(2, 2, WARPS, 8, 4, 2, 2, 2)
+    return numbers.permute(2, 0, 1, 6, 4, 5, 7, 3).reshape(WARPS, 128, COLUMNS)
 
 
 @triton.jit
-def brought_up(words, WARPS: tl.constexpr, COLUMNS: tl.constexpr, DTYPE: tl.constexpr, ASM: tl.constexpr):
-    """X in fp16, words as before, and what brings each column's sums back (WARPS x 16 x COLUMNS), the same in every row.
-
-    The largest is looked for among bits: of numbers as such the compiler would hold all, each in a register.
-    """
-    words = words.reshape(COLUMNS // 8, 4, WARPS, 8, 4, 4)  # column / 8, u and f, warp, column % 8, q, the others
-    sizes = tl.maximum((words << 16) & 0x7FFF0000, words & 0x7FFF0000)
-    largest = tl.max(tl.max(tl.max(sizes, 5, keep_dims=True), 4, keep_dims=True), 1, keep_dims=True)
-    exponent = tl.maximum(largest >> 23, 19)
-    words = bf16_times_in_fp16(words, ((268 - exponent) << 23).to(tl.float32, bitcast=True), ASM)
-    down = ((exponent - (14 + 4)) << 23).to(tl.float32, bitcast=True).to(DTYPE)  # a sixteenth, of which sixteen are added up
-    down = down.reshape(COLUMNS // 8, WARPS, 8).permute(1, 0, 2).reshape(WARPS, 1, COLUMNS).broadcast_to(WARPS, 16, COLUMNS)
-    words = words.reshape(COLUMNS // 2, 128 * WARPS)
-    return words, tl.dot(tl.full((WARPS, 16, 16), 1.0, DTYPE), down, input_precision="ieee")
-
-
-@triton.jit
-def begin_of(
-    numbers, WARPS: tl.constexpr, COLUMNS: tl.constexpr, FORMAT: tl.constexpr, IN_FP16: tl.constexpr, DTYPE: tl.constexpr
-):
+def begin_of(numbers, WARPS: tl.constexpr, FORMAT: tl.constexpr, DTYPE: tl.constexpr):
     """Where the sums of each column begin (WARPS x 16 x COLUMNS), the same for all tiles: what will be too much, taken off.
 
     Of uint4 it is that for each unit of the zero point and what stands with it.
     """
-    OPERAND: tl.constexpr = tl.float16 if IN_FP16 else DTYPE
-    units = tl.full((WARPS, 16, 128), -1.0 if IN_FP16 or FORMAT == "uint4" else -136.0, OPERAND)
-    begin = tl.dot(units, as_right(numbers, WARPS, COLUMNS, OPERAND), input_precision="ieee")
-    if IN_FP16 and FORMAT == "int4":
-        begin = begin * tl.where(tl.arange(0, 16) < 8, 1032.0, 1152.0)[None, :, None]
-    return begin
+    units = tl.full((WARPS, 16, 128), -1.0 if FORMAT == "uint4" else -136.0, DTYPE)
+    return tl.dot(units, as_right(numbers, WARPS, DTYPE), input_precision="ieee")
 
 
 @triton.jit
-def for_tiles(values, WARPS: tl.constexpr, TILES: tl.constexpr, COLUMNS: tl.constexpr):
+def for_tiles(values, WARPS: tl.constexpr, TILES: tl.constexpr):
     """Numbers of 16 rows (WARPS x 16 x COLUMNS) for every tile (WARPS x 16 TILES x COLUMNS)."""
     values = values.reshape(WARPS, 1, 16, COLUMNS).broadcast_to(WARPS, TILES, 16, COLUMNS)
     return values.reshape(WARPS, TILES * 16, COLUMNS)
@@ -219,25 +174,20 @@ def with_group(
     SETS: tl.constexpr,
     WARPS: tl.constexpr,
     TILES: tl.constexpr,
-    COLUMNS: tl.constexpr,
     FORMAT: tl.constexpr,
-    IN_FP16: tl.constexpr,
     DTYPE: tl.constexpr,
     ASM: tl.constexpr,
 ):
     """``acc`` (WARPS x 16 TILES x COLUMNS) with the products of group ``TURN`` of each warp's strip.
 
-    Its part of X is held by the columns of set ``chosen``.  ``IN_FP16``, the products stand there by themselves.
+    Its part of X is held by the columns of set ``chosen``.
     """
-    begin = for_tiles(begin, WARPS, TILES, COLUMNS)
+    begin = for_tiles(begin, WARPS, TILES)
     if FORMAT == "uint4":
-        zero = of_group(zeros, 16.0 if IN_FP16 else 1.0, TURN, WARPS, TILES, COLUMNS, tl.int16)
-        begin = begin * (zero + (1024.0 if IN_FP16 else 128.0))
-    right = as_right(numbers, WARPS, COLUMNS, tl.float16 if IN_FP16 else DTYPE)
-    sums = tl.dot(as_left(words, WARPS, TILES, FORMAT, IN_FP16, DTYPE, ASM), right, acc=begin, input_precision="ieee")
-    scaled = sums * of_group(scales, 1.0 / 16.0 if IN_FP16 else 1.0, TURN, WARPS, TILES, COLUMNS, tl.bfloat16)
-    if not IN_FP16:
-        scaled += acc
+        begin = begin * (of_group(zeros, TURN, WARPS, TILES, tl.int16) + 128.0)
+    right = as_right(numbers, WARPS, DTYPE)
+    sums = tl.dot(as_left(words, WARPS, TILES, FORMAT, DTYPE, ASM), right, acc=begin, input_precision="ieee")
+    scaled = sums * of_group(scales, TURN, WARPS, TILES, tl.bfloat16) + acc
     if SETS == 1:
         return scaled
     return tl.where((tl.arange(0, COLUMNS) // (COLUMNS // SETS) == chosen)[None, None, :], scaled, acc)
@@ -257,12 +207,10 @@ def few_rows(
     k,
     tiles,
     TILES: tl.constexpr,
-    COLUMNS: tl.constexpr,
     SETS: tl.constexpr,
     WARPS: tl.constexpr,
     SPLIT: tl.constexpr,
     FORMAT: tl.constexpr,
-    IN_FP16: tl.constexpr,
     DTYPE: tl.constexpr,
     ASM: tl.constexpr,
     AHEAD: tl.constexpr,
@@ -288,7 +236,7 @@ def few_rows(
     stop = tl.minimum(last * STRIP, groups)
     start = first * STRIP
     # X first, which everything waits for and which is little; nothing waits before all of these are on their way.
-    xs = numbers_of(x_ptr, start, stop, m, k, WARPS, COLUMNS, SETS)
+    xs = numbers_of(x_ptr, start, stop, m, k, WARPS, SETS)
     scales = strips_of(scales_ptr, tile, first, strips, tiles, WARPS, TILES)
     zeros = scales
     if FORMAT == "uint4":
@@ -302,11 +250,9 @@ def few_rows(
         w3 = words_of(words_ptr, tile, start + 3, stop, tiles, WARPS, TILES)
     next_xs = xs
     if X_AHEAD == 2:
-        next_xs = numbers_of(x_ptr, next_group(start, 0, SETS, FAR), stop, m, k, WARPS, COLUMNS, SETS)
+        next_xs = numbers_of(x_ptr, next_group(start, 0, SETS, FAR), stop, m, k, WARPS, SETS)
     begin = tl.zeros((WARPS, 16, COLUMNS), dtype=tl.float32)
     acc = tl.zeros((WARPS, ROWS, COLUMNS), dtype=tl.float32)
-    down = begin
-    whole = acc
     chosen = SETS
     for strip in range(first, last, WARPS):
         next_scales = strips_of(scales_ptr, tile, strip + WARPS, strips, tiles, WARPS, TILES)
@@ -321,11 +267,7 @@ def few_rows(
                 if turn % SETS == 0:
                     if chosen == SETS:
                         chosen = 0
-                        if IN_FP16:
-                            whole += acc * for_tiles(down, WARPS, TILES, COLUMNS)
-                            acc = tl.zeros((WARPS, ROWS, COLUMNS), dtype=tl.float32)
-                            xs, down = brought_up(xs, WARPS, COLUMNS, DTYPE, ASM)
-                        begin = begin_of(xs, WARPS, COLUMNS, FORMAT, IN_FP16, DTYPE)
+                        begin = begin_of(xs, WARPS, FORMAT, DTYPE)
                 if turn % AHEAD == 0:
                     words = w0
                 elif turn % AHEAD == 1:
@@ -334,9 +276,7 @@ def few_rows(
                     words = w2
                 else:
                     words = w3
-                acc = with_group(
-                    acc, words, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, COLUMNS, FORMAT, IN_FP16, DTYPE, ASM
-                )
+                acc = with_group(acc, words, scales, zeros, xs, begin, chosen, turn, SETS, WARPS, TILES, FORMAT, DTYPE, ASM)
                 words = words_of(words_ptr, tile, following, stop, tiles, WARPS, TILES)
                 if turn % AHEAD == 0:
                     w0 = words
@@ -353,13 +293,11 @@ def few_rows(
                         if X_AHEAD == 2:
                             xs = next_xs
                             later = next_group(group, turn, 1 + SETS, FAR)
-                            next_xs = numbers_of(x_ptr, later, stop, m, k, WARPS, COLUMNS, SETS)
+                            next_xs = numbers_of(x_ptr, later, stop, m, k, WARPS, SETS)
                         else:
-                            xs = numbers_of(x_ptr, after, stop, m, k, WARPS, COLUMNS, SETS)
+                            xs = numbers_of(x_ptr, after, stop, m, k, WARPS, SETS)
         scales = next_scales
         zeros = next_zeros
-    if IN_FP16:
-        acc = whole + acc * for_tiles(down, WARPS, TILES, COLUMNS)
     if KEPT == 1:
         found = tl.sum(tl.sum(acc, 2), 0).reshape(ROWS, 1)
     else:
@@ -374,10 +312,10 @@ def few_rows(
         tl.store(held_ptrs + part * KEPT * ROWS, found, mask=wanted)
         tl.debug_barrier()  # every thread's part is written before one of them says so
         if tl.atomic_add(arrived_ptr + tile, 1, sem="acq_rel") == SPLIT - 1:
-            whole = tl.zeros((ROWS, KEPT), dtype=tl.float32)
+            total = tl.zeros((ROWS, KEPT), dtype=tl.float32)
             for each in tl.static_range(SPLIT):
-                whole += tl.load(held_ptrs + each * KEPT * ROWS, mask=wanted, other=0.0, cache_modifier=".cg")
-            tl.store(c_ptrs, whole.to(c_ptr.dtype.element_ty), mask=wanted)
+                total += tl.load(held_ptrs + each * KEPT * ROWS, mask=wanted, other=0.0, cache_modifier=".cg")
+            tl.store(c_ptrs, total.to(c_ptr.dtype.element_ty), mask=wanted)
             tl.store(arrived_ptr + tile, 0)
     else:
         tl.store(c_ptrs, found.to(c_ptr.dtype.element_ty), mask=wanted)

@@ -12,9 +12,9 @@ from backends.triton.gemm.device import Device
 from backends.triton.gemm.kernel import Buffers
 from backends.triton.quantised.emulated import of_converted_weights
 from backends.triton.quantised.few_rows import config as configs
-from backends.triton.quantised.few_rows.config import Config, columns, programs, sets
+from backends.triton.quantised.few_rows.config import Config, programs, sets
 from backends.triton.quantised.few_rows.kernel import few_rows
-from backends.triton.quantised.few_rows.order import GROUP_K, Ordered
+from backends.triton.quantised.few_rows.order import COLUMNS, GROUP_K, Ordered
 from backends.triton.quantised.problem import Problem
 
 
@@ -31,12 +31,10 @@ def call(problem: Problem, config: Config, x: torch.Tensor, w: Ordered, c: torch
     )
     constants = {
         "TILES": config.tiles,
-        "COLUMNS": columns(problem),
         "SETS": sets(problem),
         "WARPS": config.warps,
         "SPLIT": config.split,
         "FORMAT": "uint4" if problem.zero_point else "int4",
-        "IN_FP16": config.in_fp16,
         "DTYPE": tl.bfloat16,
         "ASM": True,
         "AHEAD": config.ahead,
@@ -54,7 +52,7 @@ def scratch(problem: Problem, config: Config, device: torch.device) -> Scratch:
     """What programs that share rows leave for each other: sums, and a count that is 0 between launches; for one at a time."""
     count = programs(config, problem)
     sums = torch.empty(
-        count * columns(problem) // sets(problem) * config.rows if config.split > 1 else 1, dtype=torch.float32, device=device
+        count * COLUMNS // sets(problem) * config.rows if config.split > 1 else 1, dtype=torch.float32, device=device
     )
     return sums, torch.zeros(count // config.split, dtype=torch.int32, device=device)
 
@@ -86,7 +84,7 @@ class FewRows:
     def describe(self, config: Config) -> Mapping[str, Any]:
         return {
             "loads": "to registers",
-            "tiles": f"{config.rows}x{columns(self._problem)}x{GROUP_K}",
+            "tiles": f"{config.rows}x{COLUMNS}x{GROUP_K}",
             "tiles_axes": "n m k",
             "warps": config.warps,
             "groups_ahead": config.ahead,

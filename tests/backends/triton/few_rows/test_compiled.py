@@ -12,6 +12,7 @@ ROW, ROWS = "1x8192x8192", "8x28672x8192"
 SPECS = [
     f"sm_90/w4/{ROW}",
     f"sm_90/w4zero/{ROWS}",
+    f"sm_90/w4/{ROW}/split",
     f"sm_80/w4/{ROWS}",
     f"sm_89/w4/{ROW}",
     f"sm_100/w4/{ROW}",
