@@ -53,8 +53,8 @@ def weight_only(title: str, shape: Shape, format_name: str, kind: str, configs: 
     problem = Problem("mxfp4a16" if format_name == "mxfp4" else format_name, m, n, k, zero_point=kind == "uint4")
     device = of_torch(0)
     is_few = few_rows.reason(problem, device) is None
-    of_few = few_rows.candidates(problem, device)[:6] if is_few else []
-    default = [*of_few, *candidates(problem, device)][0]
+    of_few = few_rows.candidates(problem, device)[:8] if format_name == "w4a16" and m <= 2 * few_rows.COLUMNS else []
+    default = [*(of_few if is_few else []), *candidates(problem, device)][0]
 
     def ours(config: Any) -> Way:
         held, how = Scratch.of(problem, config, output.device), Conversion(kind, asm=True, described=True)

@@ -33,6 +33,7 @@ from backends.triton.quantised.product import Product, product_of
 from backends.triton.quantised.weights import WeightOnly
 from tests.backends.triton.compiled import DEVICES, complaints, registers
 from tests.backends.triton.rungs import BLOCKS, HOPPER_TARGET, MX4, MX8, NEEDS_FULL, W4, W4_ZERO, W8
+from tests.backends.triton.scoreboards import main_loop, products_under_way
 
 META = torch.device("meta")
 RUNGS = {"w4": W4, "w4zero": W4_ZERO, "w8": W8, "mx4": MX4, "mx4full": MX4, "blocks": BLOCKS, "mx8": MX8}
@@ -125,6 +126,7 @@ def became(device: Device, product: Product, config: Any) -> dict[str, Any]:
         "complaints": complaints(kernel),
         "barriers": text.count("bar.sync"),
         "wide_loads": len(re.findall(r"ld\.global[\w.]*\.v4\.b32", text)),
+        **_of_registers(kernel, config),
         "seconds": time.monotonic() - began_s,
     }
 
@@ -135,6 +137,14 @@ def expected_shared_bytes(spec: Spec, config: Any) -> int | None:
         return None
     of = weight_config.shared_bytes if spec.problem.is_weight_only else scaled_config.shared_bytes
     return of(config, spec.problem, spec.device)
+
+
+def _of_registers(kernel: Any, config: Any) -> dict[str, Any]:
+    """What is asked of the kernel whose loads go to registers alone."""
+    if not isinstance(config, FewConfig):
+        return {}
+    loop = main_loop(kernel.asm["cubin"])
+    return {"products_under_way": products_under_way(loop), "groups": config.sets, "tiles": config.tiles}
 
 
 def complaint(error: BaseException) -> str:

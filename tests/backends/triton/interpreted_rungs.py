@@ -65,7 +65,7 @@ class Spec(NamedTuple):
     distribution: str = "normal"
 
 
-FEW = few_config.Config(2, 4, 2, 128)
+FEW = few_config.Config(2, 4, 1, 128)
 OF_ZEROS = FEW._replace(tiles=1)
 TILES = Config(64, 16, 1, 4, 3, group=2)
 SCALED = ScaledConfig(64, 64, 4, 3, group=2)
@@ -111,15 +111,18 @@ SOUND = [
         Spec(f"few rows, {rung.name}, one row", rung, config, (1, 80, 1024))
         for rung, config in ((W4, FEW), (W4_ZERO, OF_ZEROS))
     ),
-    Spec("few rows, w4a16, one row, split", W4, FEW._replace(warps=1, split=2, ahead=4), (1, 80, 1024)),
+    Spec("few rows, w4a16, one row, split", W4, FEW._replace(warps=1, split=2, sets=4), (1, 80, 1024)),
     Spec("few rows, w4a16, ragged groups", W4, FEW, (3, 48, 640)),
     Spec("few rows, w4a16, a single group", W4, FEW, (8, 33, 128)),
-    Spec("few rows, w4a16, X on its way, over rounds", W4, FEW._replace(warps=1), (1, 32, 3200)),
-    Spec("few rows, w4a16, X when it is needed", W4, FEW._replace(warps=1, x_ahead=1), (2, 32, 2688)),
-    Spec("few rows, w4a16, X of each group", W4, FEW._replace(warps=2, x_ahead=1), (6, 32, 2432)),
-    Spec("few rows, w4a16, four ahead of two warps", W4, FEW._replace(tiles=1, warps=2, ahead=4), (7, 80, 1152)),
-    Spec("few rows, w4a16, four ahead", W4, FEW._replace(tiles=1, warps=2, ahead=4), (1, 80, 1408)),
-    Spec("few rows, w4a16 zero_point=True, split", W4_ZERO, OF_ZEROS._replace(warps=1, split=2), (5, 80, 640)),
+    Spec("few rows, w4a16, four groups a phase, an odd number of phases", W4, FEW._replace(warps=1, sets=4), (2, 32, 2560)),
+    Spec("few rows, w4a16, two groups a phase, over rounds", W4, FEW._replace(warps=1, sets=2), (4, 32, 3200)),
+    Spec("few rows, w4a16, a group a phase", W4, FEW._replace(warps=2), (6, 32, 2432)),
+    Spec("few rows, w4a16, sixteen rows", W4, FEW._replace(tiles=4, registers=255), (16, 64, 2304)),
+    Spec("few rows, w4a16, eleven rows, split", W4, FEW._replace(tiles=1, sets=1, warps=2, split=2), (11, 48, 2176)),
+    Spec("few rows, w4a16, one tile of two warps", W4, FEW._replace(tiles=1, warps=2), (7, 80, 1152)),
+    Spec("few rows, w4a16, one tile, four groups a phase", W4, FEW._replace(tiles=1, warps=2, sets=4), (1, 80, 1408)),
+    Spec("few rows, w4a16 zero_point=True, split", W4_ZERO, FEW._replace(warps=1, split=2), (5, 80, 640)),
+    Spec("few rows, w4a16 zero_point=True, four groups a phase", W4_ZERO, FEW._replace(sets=4), (2, 80, 1408)),
     Spec("few rows, w4a16, outliers", W4, FEW, (8, 32, 512), distribution="outliers"),
     Spec("w8a16, a single block of K", W8, TILES, (5, 40, 64)),
     Spec("mxfp4a16, zeros", MX4, TILES, distribution="zeros"),
@@ -194,6 +197,7 @@ few_rows_asked = few_config.reason
 
 def use(config: Any) -> None:
     converted.WIDE = torch.float32
+    few_config.MOST_ROWS = 2 * few_config.COLUMNS  # what it can take, beside what it is asked for
     few_config.reason = few_rows_asked if isinstance(config, few_config.Config) else lambda *_: "another is asked for"
     few_config.candidates = lambda problem, device: [config]
     weight_config.candidates = lambda problem, device: [config]

@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from backends.triton.gemm.device import Device
-from backends.triton.quantised.few_rows.order import COLUMNS, GROUP_K, STRIP, TILE_ROWS
+from backends.triton.quantised.few_rows.order import GROUP_K, STRIP, TILE_ROWS
 from backends.triton.quantised.problem import Problem
 
-MOST_ROWS = COLUMNS  # of X: sixteen, by four tiles, took 18.4 us on an H200 where the other kernel took 16.2
+COLUMNS = 8  # rows of X that the narrow side of ``mma.m16n8k16`` has
+MOST_ROWS = COLUMNS  # of X: it takes twice as many, and has not been timed beside the other kernel with them
 REGISTERS = 65536  # of a unit
+MOST_REGISTERS = 255  # of a thread
+WIDE_SUMS = 32  # columns of all tiles: with more, 168 registers are too few
 ALLOCATED = 256  # registers that a warp's are rounded up to
 START_STEPS = (
     2.0  # of 16 rows and a group: until a program's first words are there, and from its last until its sums are stored
@@ -23,15 +26,13 @@ MOST_CANDIDATES = 12
 class Config(NamedTuple):
     """A program takes ``tiles`` tiles of 16 rows of W; ``warps`` and then ``split`` programs share its groups along K.
 
-    A warp has ``ahead`` groups in registers or on their way, and ``x_ahead`` times what a product's columns hold of X; a thread
-    may have ``registers``.
+    A warp has ``sets`` groups in registers and as many on their way; a thread may have ``registers``.
     """
 
     tiles: int
     warps: int
-    ahead: int
+    sets: int
     registers: int
-    x_ahead: int = 2
     split: int = 1
 
     @property
@@ -46,19 +47,20 @@ class Config(NamedTuple):
 
     @property
     def label(self) -> str:
-        """For people: ``16 rows, 4 warps along k, 4 groups each, 112 registers, split 1``."""
-        warps = f"{self.warps} warps along k, {self.ahead} groups each, {self.registers} registers"
+        """For people: ``16 rows, 4 warps along k, 2 groups each, 128 registers, split 1``."""
+        warps = f"{self.warps} warps along k, {self.sets} groups each, {self.registers} registers"
         return f"{self.rows} rows, {warps}, split {self.split}"
 
 
-# Registers are the most with which as many programs fit into a unit.  On an H200 the first was the fastest for one row of X and
-# W of 8192x8192 and 8192x28672, the second for 28672x8192, the third for eight rows.
+# Registers are the most with which as many programs fit into a unit and nothing is spilled.  Their order is not measured yet.
 CONFIGS = (
-    Config(1, 4, 4, 112),
-    Config(1, 4, 4, 96, x_ahead=1),
-    Config(2, 8, 2, 128),
-    Config(1, 4, 4, 128),
-    Config(2, 4, 2, 128),
+    Config(1, 4, 2, 128),
+    Config(1, 4, 4, 168),
+    Config(1, 4, 1, 80),
+    Config(2, 4, 1, 128),
+    Config(2, 4, 1, 168),
+    Config(4, 4, 1, 168),
+    Config(4, 4, 1, MOST_REGISTERS),
 )
 
 
@@ -78,9 +80,9 @@ def candidates(problem: Problem, device: Device) -> list[Config]:
     return sorted(_offered(problem), key=lambda config: steps(config, problem, device))[:MOST_CANDIDATES]
 
 
-def sets(problem: Problem) -> int:
-    """Groups of K whose parts of X stand beside each other in the columns."""
-    return next(sets for sets in (8, 4, 2, 1) if sets * problem.m <= COLUMNS)
+def columns(problem: Problem) -> int:
+    """Of the sums: rows of X, in whole instructions, or fewer rows of several groups."""
+    return -(-problem.m // COLUMNS) * COLUMNS
 
 
 def programs(config: Config, problem: Problem) -> int:
@@ -90,8 +92,10 @@ def programs(config: Config, problem: Problem) -> int:
 
 def unfit(config: Config, problem: Problem) -> str | None:
     """Why a configuration cannot compute the product; ``None`` where it can."""
-    if problem.zero_point and config.tiles > 1:
-        return f"{config.label} has no room for the zero points of its rows"
+    if problem.m * config.sets > columns(problem):
+        return f"{config.label} has {columns(problem)} columns, too few for m={problem.m} rows of each group"
+    if config.tiles * columns(problem) > WIDE_SUMS and config.registers < MOST_REGISTERS:
+        return f"{config.label} would spill the sums of {columns(problem)} columns; {MOST_REGISTERS} registers hold them"
     most = rounds(config, problem)
     if config.split > most:
         return f"{config.label} has more parts than the {most} rounds of its warps over k={problem.k}"

@@ -18,7 +18,6 @@ from backends.torch.quantise.packing import unpack
 from backends.torch.quantise.quantised import Quantised
 
 TILE_ROWS = 16
-COLUMNS = 8  # of the instruction's other side
 GROUP_K = 128
 BITS = 4
 STRIP = 4  # groups

@@ -12,10 +12,12 @@ from backends.triton.gemm.device import Device
 from backends.triton.gemm.kernel import Buffers
 from backends.triton.quantised.emulated import of_converted_weights
 from backends.triton.quantised.few_rows import config as configs
-from backends.triton.quantised.few_rows.config import Config, programs, sets
+from backends.triton.quantised.few_rows.config import Config, columns, programs
 from backends.triton.quantised.few_rows.kernel import few_rows
-from backends.triton.quantised.few_rows.order import COLUMNS, GROUP_K, Ordered
+from backends.triton.quantised.few_rows.order import GROUP_K, Ordered
 from backends.triton.quantised.problem import Problem
+
+BEYOND = 1 << 30  # a phase that no product has
 
 
 def call(problem: Problem, config: Config, x: torch.Tensor, w: Ordered, c: torch.Tensor, held: "Scratch") -> Call:
@@ -27,18 +29,17 @@ def call(problem: Problem, config: Config, x: torch.Tensor, w: Ordered, c: torch
         None if w.zero_points is None else w.zero_points.view(torch.int32),
         c,
         *held,
-        *(problem.m, problem.n, problem.k, w.tiles),
+        *(problem.m, problem.n, problem.k, w.tiles, BEYOND),
     )
     constants = {
         "TILES": config.tiles,
-        "SETS": sets(problem),
+        "COLUMNS": columns(problem),
+        "SETS": config.sets,
         "WARPS": config.warps,
         "SPLIT": config.split,
         "FORMAT": "uint4" if problem.zero_point else "int4",
         "DTYPE": tl.bfloat16,
         "ASM": True,
-        "AHEAD": config.ahead,
-        "X_AHEAD": config.x_ahead,
     }
     # One stage: loads go to registers, and the loop has them ahead itself.
     options = {"num_warps": config.warps, "num_stages": 1, "maxnreg": config.registers}
@@ -52,7 +53,7 @@ def scratch(problem: Problem, config: Config, device: torch.device) -> Scratch:
     """What programs that share rows leave for each other: sums, and a count that is 0 between launches; for one at a time."""
     count = programs(config, problem)
     sums = torch.empty(
-        count * COLUMNS // sets(problem) * config.rows if config.split > 1 else 1, dtype=torch.float32, device=device
+        count * columns(problem) // config.sets * config.rows if config.split > 1 else 1, dtype=torch.float32, device=device
     )
     return sums, torch.zeros(count // config.split, dtype=torch.int32, device=device)
 
@@ -84,10 +85,10 @@ class FewRows:
     def describe(self, config: Config) -> Mapping[str, Any]:
         return {
             "loads": "to registers",
-            "tiles": f"{config.rows}x{COLUMNS}x{GROUP_K}",
+            "tiles": f"{config.rows}x{columns(self._problem)}x{GROUP_K}",
             "tiles_axes": "n m k",
             "warps": config.warps,
-            "groups_ahead": config.ahead,
+            "groups_of_a_phase": config.sets,
             "registers": config.registers,
             "programs_per_tile": config.split,
             "conversion": f"{'uint4' if self._problem.zero_point else 'int4'} to bf16 in registers, scales on the sums",

@@ -34,5 +34,8 @@ def test_weights_go_from_memory_to_the_multiplier(became: dict[str, dict[str, An
     assert found["instructions"] == ["mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"]
     assert (found["spilled_bytes"], found["complaints"], found["emulation"]) == (0, [], "")
     assert found["barriers"] <= BARRIERS
-    assert found["wide_loads"] >= 20  # of 16 bytes: words of four groups, twice, X and scales
-    assert found["registers"] <= 128  # what the configuration allows, and no less than it needs
+    assert (
+        found["products_under_way"] == [8 * found["groups"] * found["tiles"]] * 2
+    )  # of a whole phase, behind each one's loads
+    assert found["wide_loads"] >= 12  # of 16 bytes: words and X of a phase, three times
+    assert found["registers"] <= 168  # what the configuration allows, and no less than it needs
