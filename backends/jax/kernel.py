@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from backends.host import cgroup
 from backends.host.cpuinfo import memory_available_bytes
 from backends.jax import check
+from backends.jax.analyses import cost_analysis, memory_analysis
 from backends.jax.data import Operand, drawn, give_back
 from backends.jax.hlo import parse, targets
 from backends.jax.program import Compute, Loop, Operands, compile_launch, compile_loop, temporary_bytes
@@ -151,8 +152,8 @@ class XlaKernel:
             "library": "XLA",
             "custom_calls": list(targets(parse(self._launch.text))),
             "compile_s": self._launch.compile_s,
-            "cost_analysis": _numbers(self._launch.run.cost_analysis() or {}, ("flops", "bytes accessed", "optimal_seconds")),
-            "temporary_bytes": temporary_bytes(self._launch),
+            "cost_analysis": cost_analysis(self._launch.run),
+            "memory_analysis": memory_analysis(self._launch.run),
             "distribution": self.distribution,
             "reference": "float64",
         }
@@ -189,7 +190,3 @@ def _refuse_without_room(needed: int) -> None:
             f"XLA's program needs {needed / 1e9:.3g} GB beside its operands and output; {free / 1e9:.3g} GB are available; "
             "take a smaller case"
         )
-
-
-def _numbers(analysis: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
-    return {name.replace(" ", "_"): float(analysis[name]) for name in names if name in analysis}

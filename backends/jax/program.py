@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from backends.jax.analyses import memory_analysis
 from backends.jax.hlo import Audit, audit, copied_bytes, parse
 
 # Operands of one input set (arrays, and scalars such as scales), to its output.
@@ -88,7 +89,7 @@ def compile_loop(
 
 def temporary_bytes(program: Compiled) -> int:
     """What a run of it takes beside its arguments and results, such as operands converted to a type that is multiplied."""
-    return int(getattr(program.run.memory_analysis(), "temp_size_in_bytes", 0))
+    return memory_analysis(program.run).get("temporary_bytes", 0)
 
 
 def looped(compute: Compute, turns: int, tie: Tie) -> Callable[..., Any]:

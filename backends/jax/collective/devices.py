@@ -77,6 +77,7 @@ class Devices:
     def _make(self, task: Any) -> Made:
         import jax
 
+        from backends.jax.analyses import cost_analysis, memory_analysis
         from backends.jax.collective.programs import compiled, permutes
         from backends.jax.hlo import parse
 
@@ -89,7 +90,8 @@ class Devices:
         known = tuple(sorted(name for name in opcodes if name.startswith(("all-", "reduce-scatter", "collective-"))))
         moved = permutes(self._program.text)
         library = f"XLA of JAX {jax.__version__}"
-        return Made(self._devices[0].platform, library, known, moved.elements, moved.messages, taken_s)
+        costs, sizes_bytes = cost_analysis(self._program.run), memory_analysis(self._program.run)
+        return Made(self._devices[0].platform, library, known, moved.elements, moved.messages, taken_s, costs, sizes_bytes)
 
     def _fill(self, kind: Any, seed: int) -> None:
         import jax

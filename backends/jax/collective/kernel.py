@@ -81,6 +81,8 @@ class XlaCollective:
             "operations": list(made.opcodes),
             "devices": f"{task.ranks} forced devices of the host, in one process",
             "compile_s": made.compile_s,
+            "cost_analysis": dict(made.costs),
+            "memory_analysis": dict(made.sizes_bytes),
             "busbw": busbw_formula(task.op),
             "bytes": task.message.message_bytes,
             **(moved if task.implementation == OWN else {}),

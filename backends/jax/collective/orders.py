@@ -3,6 +3,7 @@
 Everything is asked of all ranks at once, as one program is theirs; ``Broke`` leaves the process as it is.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from suite.collectives.data import Kind
@@ -77,7 +78,10 @@ class Broke(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What became of a collective: the operations that the compiler left, and of permutes what one rank moves."""
+    """What became of a collective: the operations that the compiler left, and of permutes what one rank moves.
+
+    ``costs`` and ``sizes_bytes`` are what XLA counts of it (``backends.jax.analyses``).
+    """
 
     platform: str
     library: str
@@ -85,6 +89,8 @@ class Made(NamedTuple):
     permuted_elements: int
     permutes: int
     compile_s: float
+    costs: Mapping[str, float]
+    sizes_bytes: Mapping[str, int]
 
 
 class Row(NamedTuple):

@@ -35,7 +35,7 @@ def lived_through(backend: XlaBackend, case: Case) -> int:
         kernel.reference(probe)
         kernel.describe()
         kernel.refill(seed)
-    temporary = int(kernel.describe()["temporary_bytes"])
+    temporary = int(kernel.describe()["memory_analysis"]["temporary_bytes"])
     kernel.close()
     return temporary
 

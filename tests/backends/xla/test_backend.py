@@ -92,6 +92,11 @@ class TestDevice:
         facts = backend.environment()
         assert facts["jax"].value
         assert facts["xla_flags"].value == "--xla_cpu_enable_fast_math=false"
+        assert facts["jax_compilation_cache"].value in ("on", "off")
+        for name in ("XLA_FLAGS", "LIBTPU_INIT_ARGS"):
+            monkeypatch.delenv(name, raising=False)
+        without = backend.environment()
+        assert (without["xla_flags"].value, without["libtpu_init_args"].value) == ("not set", "not set")
         assert all(fact.value is not None or fact.reason for fact in facts.values())
 
     def test_memory_and_telemetry_are_the_hosts(self, backend: XlaBackend) -> None:

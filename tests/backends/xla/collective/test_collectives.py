@@ -94,6 +94,9 @@ def test_what_the_library_made_of_it_is_told(crew: Crew) -> None:
     assert described["transport"] == "host"
     assert described["algorithm_source"] == "library"
     assert described["devices"] == "4 forced devices of the host, in one process"
+    assert described["compile_s"] > 0
+    assert described["memory_analysis"]["output_bytes"] > 0
+    assert described["cost_analysis"]["bytes_accessed"] > 0
     json.dumps(described)
 
 
