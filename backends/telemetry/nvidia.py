@@ -15,6 +15,7 @@ ENERGY_WINDOW_S = 2.0
 # The default power reading is a mean over a second: it shows a burst's load only when the burst is over.
 MEAN_OF_A_SECOND = "W, mean of 1 s"
 OF_PROCESSES = "bytes of the compute processes"
+WITH_RESERVED = "bytes, the driver's own among them"
 
 
 def nvml_telemetry(device: NvmlDevice, period_s: float = PERIOD_S, no_clock: str = NO_DEVICE_CLOCK) -> PolledTelemetry:
@@ -57,16 +58,23 @@ def _power(device: NvmlDevice) -> Gauge | Missing:
 
 
 def _memory_used(device: NvmlDevice) -> Gauge | Missing:
-    """The device's own memory; where it has none, what its compute processes hold of the host's, and the unit says so."""
-    try:
-        device.memory_used_bytes()
-    except ReadingLost as own:
+    """What is allocated on the device, else with what the driver reserves; of a device without memory of its own, what its
+    compute processes hold of the host's.  The unit says which.
+    """
+    readers = {
+        "": device.memory_used_bytes,
+        WITH_RESERVED: device.memory_taken_bytes,
+        OF_PROCESSES: device.processes_used_bytes,
+    }
+    why: list[str] = []
+    for unit, read in readers.items():
         try:
-            device.processes_used_bytes()
-        except ReadingLost:
-            return Missing(str(own))
-        return Gauge(device.processes_used_bytes, unit=OF_PROCESSES, slow=True)
-    return Gauge(device.memory_used_bytes, slow=True)
+            read()
+        except ReadingLost as lost:
+            why.append(str(lost))
+        else:
+            return Gauge(read, unit=unit, slow=True)
+    return Missing(why[1])  # what every driver is asked in the same way
 
 
 def _pcie(device: NvmlDevice, way: str) -> Gauge:

@@ -144,6 +144,14 @@ class NvmlDevice:
         return float(self._call("nvmlDeviceGetPcieThroughput", self._whole(), counter)) * 1e3
 
     def memory_used_bytes(self) -> float:
+        """What is allocated, as ``nvidia-smi`` shows it: without what the driver reserves, 614 MiB of an idle H200."""
+        version = getattr(self._lib, "nvmlMemory_v2", None)
+        if version is None:
+            raise ReadingLost("this version of nvidia-ml-py has no nvmlMemory_v2")
+        return float(self._call("nvmlDeviceGetMemoryInfo", self._handle, version).used)
+
+    def memory_taken_bytes(self) -> float:
+        """What is allocated and reserved together: all that drivers tell that have no second version of this call."""
         return float(self._call("nvmlDeviceGetMemoryInfo", self._handle).used)
 
     def processes_used_bytes(self) -> float:

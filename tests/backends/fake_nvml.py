@@ -45,6 +45,8 @@ class FakeNvml:
     NVMLError = NVMLError
     NVML_SUCCESS, NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 0, 1, 2, 0
     NVML_PCIE_UTIL_TX_BYTES, NVML_PCIE_UTIL_RX_BYTES = 0, 1
+    nvmlMemory_v2 = 0x2000028  # noqa: N815
+    RESERVED_BYTES = 614 << 20
 
     def __init__(
         self,
@@ -69,6 +71,8 @@ class FakeNvml:
             if name in object.__getattribute__(self, "without"):
                 raise AttributeError(name)
             function = object.__getattribute__(self, name)
+            if not callable(function):
+                return function
 
             def called(*arguments: Any) -> Any:
                 self.calls.append((name, arguments[0] if arguments else None))
@@ -127,8 +131,9 @@ class FakeNvml:
     def nvmlDeviceGetPcieThroughput(self, handle: Any, counter: Any) -> Any:  # noqa: N802
         return {self.NVML_PCIE_UTIL_TX_BYTES: 3_000, self.NVML_PCIE_UTIL_RX_BYTES: 7_000}[counter]
 
-    def nvmlDeviceGetMemoryInfo(self, handle: Any) -> Any:  # noqa: N802
-        return SimpleNamespace(used=1 << 30)
+    def nvmlDeviceGetMemoryInfo(self, handle: Any, version: int | None = None) -> Any:  # noqa: N802
+        assert version in (None, self.nvmlMemory_v2)
+        return SimpleNamespace(used=(1 << 30) + (0 if version else self.RESERVED_BYTES))
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: Any) -> Any:  # noqa: N802
         return self.pids
