@@ -53,10 +53,12 @@ def choose_one(
     default: str | None = None,
     help: str | None = None,
     follows: bool = False,
+    is_always_told: bool = False,
 ) -> str:
     """One of ``options``, which are not empty, kept in the address like ``choose``; at first ``default``, or the first.
 
     One that ``follows`` is at its default, whatever that comes to be, until a person or a link asks for something.
+    One that ``is_always_told`` stands in the address at its default too: tomorrow's newest run is another one.
     """
     first = default if default is not None and default in options else options[0]
     asked = asked_for(name)
@@ -65,7 +67,8 @@ def choose_one(
     st.session_state[name] = before if before in options else first
     chosen: str = st.selectbox(label, options, key=name, format_func=show, help=help)
     _of("shown")[name] = chosen
-    put(name, [before if before not in options and chosen == first else chosen], [first])
+    kept = before if before not in options and chosen == first else chosen
+    put(name, [kept], [] if is_always_told else [first])
     return chosen
 
 

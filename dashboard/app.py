@@ -10,7 +10,7 @@ from dashboard.empty import nothing_yet
 from dashboard.live import watch
 from dashboard.sidebar import image_format, select
 from dashboard.stores import DEFAULT_STORE, Stores, open_stores, store_arguments
-from dashboard.text import plain
+from dashboard.text import sentence
 from dashboard.theme import theme
 from dashboard.views import View, views
 from suite.errors import StoreUnusable
@@ -19,11 +19,12 @@ from suite.report.words import counted
 
 COMPILED = "targets"  # the page of what was compiled, which needs no run
 # Streamlit's own captions are too pale for the contrast that WCAG asks of text, and of a chosen name it shows the beginning,
-# in which runs and devices are alike.
+# in which runs and devices are alike.  On a telephone a choice has a line to itself: half of one cuts its words off.
 _READABLE = """<style>
 [data-testid=stCaptionContainer] {{ color: {colour}; opacity: 1; }}
 [data-testid=stMultiSelectTagsContainer] [data-tag] {{ height: auto; max-width: 100%; padding-block: 2px; }}
 [data-testid=stMultiSelectTagsContainer] [data-tag] > span {{ white-space: normal; overflow-wrap: anywhere; max-width: none; }}
+@media (max-width: 640px) {{ [data-testid=stElementContainer]:has(> [data-testid=stSelectbox]) {{ flex: 1 0 100%; }} }}
 </style>"""
 
 
@@ -77,12 +78,13 @@ def _script(view: View, stores: Stores, urls: Sequence[str]) -> Callable[[], Non
                 missing = selection.missing
                 image_format()
                 _say_what_is_missing(missing, selection.problems)
-                view.render(selection)
+                if selection.groups or not selection.problems:  # of what could not be read nobody says that it is not there
+                    view.render(selection)
             else:
                 image_format()
                 view.render_stores(stores)
         except StoreUnusable as error:  # damage shows only when the rows are read
-            st.error(plain(str(error)))
+            st.error(sentence(str(error)))
         watch(urls, stores, missing)
 
     return draw
@@ -92,7 +94,7 @@ def _say_what_is_missing(missing: int, problems: Sequence[str]) -> None:
     if missing:
         st.caption(f"Still reading {counted(missing, 'older run')}: what is shown is of the newest ones.")
     for problem in problems:
-        st.error(plain(problem))
+        st.error(sentence(problem))
 
 
 main()

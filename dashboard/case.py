@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from dashboard.address import given, put
 from dashboard.figure import show
+from dashboard.frames import small_frame
 from dashboard.selection import Selection
 from dashboard.shelf import Shelf
 from dashboard.stores import Stores
@@ -20,7 +20,7 @@ from suite.report.panels import device_of
 from suite.report.sheets import sheet_of
 from suite.report.timeline import timeline
 from suite.report.timeline_figure import timeline_figure
-from suite.report.words import case_title, counted, duration, marks, percent, rate_unit, si, timing
+from suite.report.words import case_title, counted, duration, marks, moment, percent, rate_unit, si, timing
 from suite.roofline import Ceilings
 from suite.rows import ResultDetail, ResultRow
 
@@ -80,7 +80,7 @@ def _heading(row: ResultRow) -> None:
 
 def _draw(shelf: Shelf, detail: ResultDetail, selection: Selection) -> None:
     row = detail.row
-    st.caption(plain(f"{row.device}, run {row.run}, {row.evidence}, {row.execution}, finished {row.finished_at}"))
+    st.caption(plain(f"{row.device}, run {row.run}, {row.evidence}, {row.execution}, finished {moment(row.finished_at)}"))
     if row.p50_s is None:
         st.error(plain(f"{row.outcome.replace('_', ' ')}: {row.reason or 'no reason was stored'}"))
     else:
@@ -172,4 +172,4 @@ def _words(value: Any) -> str:
 def _table(title: str, lines: list[dict[str, Any]]) -> None:
     if lines:
         st.caption(title)
-        st.dataframe(pd.DataFrame(lines), hide_index=True, width="stretch", placeholder="–", alt=title)
+        small_frame(lines, title)

@@ -1,6 +1,7 @@
 """Implementations side by side: which of several ways to compute a case is fastest, a line a case."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -15,16 +16,24 @@ from suite.rows import ResultRow
 
 MOST_LINES = 500  # the largest cases; filters reach the others
 _CHARACTERS = 300
+_NAMED = 2  # words of a title, the job and its first sizes, that are always there
 
 
-def side_by_side(rows: Iterable[ResultRow], key: str) -> None:
-    """Draw the cases among ``rows`` that were computed in several ways; nothing where there are none."""
+def side_by_side(rows: Iterable[ResultRow], key: str, whose: Callable[[ResultRow], str]) -> None:
+    """Draw the cases among ``rows`` that were computed in several ways; nothing where there are none.
+
+    ``whose`` is what the device of a row is called on the page.
+    """
     found = contests(rows)
     if not found:
         return
     st.subheader(TITLE)
     st.caption(ABOUT)
-    frame = pd.DataFrame([_line(contest) for contest in found[:MOST_LINES]]).dropna(axis="columns", how="all")
+    titles, shared = short_titles([contest.title for contest in found[:MOST_LINES]])
+    if shared:
+        st.caption(plain(f"The same in all of them: {shared}."))
+    lines = [_line(contest, title, whose(contest.first)) for contest, title in zip(found, titles, strict=False)]
+    frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
     if frame["Device"].nunique() == 1:
         frame = frame.drop(columns="Device")
     frame_with_downloads(frame, f"{key}-contests", f"Fastest implementation of {counted(len(frame), 'case')}", _columns())
@@ -32,11 +41,22 @@ def side_by_side(rows: Iterable[ResultRow], key: str) -> None:
         st.caption(plain(f"{len(found) - MOST_LINES} smaller cases are not shown: choose fewer with the filters."))
 
 
-def _line(contest: Contest) -> dict[str, Any]:
+def short_titles(titles: Sequence[str]) -> tuple[list[str], str]:
+    """Titles without the settings, formats and regimes that all of them have, and these: what tells them apart comes first."""
+    words = [re.split(r",? ", title) for title in titles]
+    common = set.intersection(*map(set, words)) if len(words) > 1 else set()
+    said = [word for word in words[0][_NAMED:] if word in common] if words else []
+    return [" ".join(word for at, word in enumerate(each) if at < _NAMED or word not in said) for each in words], ", ".join(
+        said
+    )
+
+
+def _line(contest: Contest, title: str, device: str) -> dict[str, Any]:
     behind, lead = contest.next, contest.lead
     low, high = lead.interval if lead and lead.interval else (None, None)
     return {
-        "Case": _text(contest.title),
+        "Case": _text(title),
+        "Device": _text(device),
         "Fastest": _text(contest.leaders),
         "Rate": contest.ways[0].rate,
         "Next": _text(f"in doubt: {behind.name}" if untold(behind.row) else behind.name) if behind else None,
@@ -46,7 +66,6 @@ def _line(contest: Contest) -> dict[str, Any]:
         "Marks": _text(contest.ways[0].marks) or None,
         "Every way": _text("; ".join(f"{way.name} {way.time}" for way in contest.ways)),
         "Not timed": _text("; ".join(contest.untimed)) or None,
-        "Device": _text(contest.device),
     }
 
 

@@ -7,6 +7,7 @@ EXPERIMENTS = {
     "gemm": FIRST_STEP,
     "attention": "roofbench run experiment=attention",
     "decode": "roofbench run experiment=decode",
+    "decode_step": "roofbench run experiment=decode_step",
     "collective": "roofbench run experiment=collectives",
 }
 

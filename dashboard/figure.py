@@ -82,5 +82,5 @@ def _config(name: str) -> dict[str, Any]:
 def _as_page(figure: go.Figure, key: str, name: str) -> None:
     make: Callable[[], str] = lambda: page_of(figure)  # noqa: E731
     st.download_button(
-        "This figure as HTML", make, f"{name}.html", "text/html", key=f"{key}-html", on_click="ignore", type="tertiary"
+        "Download this figure as HTML", make, f"{name}.html", "text/html", key=f"{key}-html", on_click="ignore", type="tertiary"
     )

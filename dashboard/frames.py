@@ -1,6 +1,6 @@
 """Tables with their downloads: a small one, everything of which is on the page, and the buttons of any."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -8,6 +8,9 @@ import streamlit as st
 
 from dashboard.downloads import lines_as_csv, lines_as_parquet
 
+_CHARACTER_PX, _EDGES_PX = 6.7, 20
+TEXT_PX = 640  # at most, of a column of text: beyond it the end is cut
+PINNED_PX = 250  # at most, of one that does not scroll away: a telephone has 390 across
 SHARE = "%.1f %%"  # of what ``in_percent`` has written, as ``suite.report.words.percent`` writes a ratio
 
 
@@ -16,12 +19,42 @@ def in_percent(frame: pd.DataFrame, shares: Sequence[str]) -> pd.DataFrame:
     return frame.assign(**{name: pd.to_numeric(frame[name]) * 100 for name in shares if name in frame})
 
 
+def text_px(texts: Iterable[str], most: int) -> int:
+    """How wide a column is that shows the longest of these texts whole."""
+    return min(most, round(_EDGES_PX + _CHARACTER_PX * max(map(len, texts), default=0)))
+
+
+def text_characters(width_px: int) -> int:
+    """How many characters a column of this width shows."""
+    return int((width_px - _EDGES_PX) / _CHARACTER_PX)
+
+
+def wide_enough(frame: pd.DataFrame, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """``columns`` with a width for each column of text: left alone, Streamlit makes some narrower than what they hold."""
+    found = dict(columns or {})
+    for name in frame.columns:
+        texts = [each for each in frame[name] if isinstance(each, str)]
+        known = found.get(name) or {}
+        if texts and known.get("width") is None:
+            column = known or st.column_config.TextColumn()
+            width = text_px([str(name), *texts], PINNED_PX if column.get("pinned") else TEXT_PX)
+            found[name] = {**column, "width": width}
+    return found
+
+
+def small_frame(lines: Any, alt: str, columns: Mapping[str, Any] | None = None) -> None:
+    """A table of few lines, without downloads."""
+    frame = pd.DataFrame(lines)
+    shown: dict[str, Any] = {"hide_index": True, "width": "stretch", "placeholder": "–", "alt": alt}
+    st.dataframe(frame, column_config=wide_enough(frame, columns), **shown)
+
+
 def frame_with_downloads(
     frame: pd.DataFrame, key: str, alt: str, columns: Mapping[str, Any] | None = None, shares: Sequence[str] = ()
 ) -> None:
     """Draw a table that sorts and searches by itself, and offer it as CSV and Parquet; ``shares`` are ratios in these."""
     shown: dict[str, Any] = {"hide_index": True, "width": "stretch", "placeholder": "–", "alt": alt}
-    st.dataframe(in_percent(frame, shares), column_config=dict(columns or {}), key=key, **shown)
+    st.dataframe(in_percent(frame, shares), column_config=wide_enough(frame, columns), key=key, **shown)
     download_buttons(
         lambda: lines_as_csv(records_of(frame)), lambda: lines_as_parquet(records_of(frame)), f"roofbench-{key}", key
     )

@@ -53,7 +53,7 @@ def results_section(selection: Selection, key: str) -> ResultRow | None:
         f"{place}{counted(total, 'result')}. A heading sorts these, the glass in the corner of the table searches them; "
         "choose a line to see its case."
     )
-    chosen = results_table(rows, f"{key}-{number}-{order}", f"Results: {place}{total}")
+    chosen = results_table(rows, f"{key}-{number}-{order}", f"Results: {place}{total}", selection.whose)
     _downloads(selection, total, key)
     return chosen
 

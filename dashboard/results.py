@@ -1,12 +1,12 @@
 """Result rows as a table that sorts by value: numbers stay numbers, in the units of its headings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.frames import SHARE, in_percent
+from dashboard.frames import PINNED_PX, SHARE, in_percent, text_characters, text_px
 from dashboard.text import plain
 from suite.report.columns import EMPIRICAL, outcome
 from suite.report.printable import clipped, printable
@@ -23,25 +23,30 @@ from suite.report.words import (
 from suite.rows import ResultRow
 
 _SHARES = ("Of spec", "At clock", "Empirical", "Of boost")
-_CHARACTER_PX, _EDGES_PX = 6.7, 20
-_CASE_PX = 250  # at most: a telephone has 390 across, and the column does not scroll away
+_CASE_PX = 420  # at most
 _MARKS_PX = 190  # at most: the first of them, the most serious, is seen whole
+_OUTCOME_PX = 130  # at most: ``out of memory``
 _TEXT_CHARACTERS = 160  # of a cell
-_SAME_LEFT_OUT = ("Backend", "Device", "Run", "Implementation", "Job")
+_SAME_LEFT_OUT = ("Backend", "Device", "Run", "Implementation", "Job", "Evidence")
+# What two lines of one case differ in stands beside its name where there are several: further right it is not seen.
+_TELLING = ("Backend", "Device", "Evidence", "Format", "Implementation", "Regime")
 _EMPTY_LEFT_OUT = ("Marks", "Outcome", "Quantisation", "Energy (J)", "Tokens/s")
 
 
-def results_table(rows: Sequence[ResultRow], key: str, alt: str) -> ResultRow | None:
-    """Every row with its figures, and the one that a person chose; cases that failed keep their line, with the reason."""
+def results_table(rows: Sequence[ResultRow], key: str, alt: str, whose: Callable[[ResultRow], str]) -> ResultRow | None:
+    """Every row with its figures, and the one that a person chose; cases that failed keep their line, with the reason.
+
+    ``whose`` is what the device of a row is called on the page.
+    """
     titles = _Titles(tera_rates(row.format for row in rows), *common_unit(row.p50_s for row in rows))
     names, shared = told_apart(case_names(rows), [row.job for row in rows])
-    frame = pd.DataFrame([_line(row, name, titles) for row, name in zip(rows, names, strict=True)])
+    frame = pd.DataFrame([_line(row, name, whose(row), titles) for row, name in zip(rows, names, strict=True)])
     if shared:
         st.caption(plain(f"The same in all of them: {shared}."))
     left_out = [name for name in _SAME_LEFT_OUT if frame[name].nunique() == 1]
     left_out += [name for name in _EMPTY_LEFT_OUT if frame[name].isna().all()]
     event = st.dataframe(
-        in_percent(frame.drop(columns=left_out), _SHARES),
+        in_percent(told_apart_first(frame).drop(columns=left_out), _SHARES),
         column_config=_columns(titles, frame),
         hide_index=True,
         width="stretch",
@@ -54,6 +59,16 @@ def results_table(rows: Sequence[ResultRow], key: str, alt: str) -> ResultRow | 
     )
     chosen = event.selection.rows if event is not None else []
     return rows[chosen[0]] if chosen and chosen[0] < len(rows) else None
+
+
+def told_apart_first(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with the columns in which its lines differ right behind their names; a backend that each device has one of
+    tells nothing that the device does not.
+    """
+    several = [name for name in _TELLING if frame[name].nunique() > 1]
+    if "Device" in several and frame.groupby("Device")["Backend"].nunique().max() == 1:
+        several = [name for name in several if name != "Backend"]
+    return frame[["Case", *several, *(name for name in frame.columns if name not in ("Case", *several))]]
 
 
 def case_names(rows: Sequence[ResultRow]) -> list[str]:
@@ -103,7 +118,7 @@ def told_apart(names: Sequence[str], jobs: Sequence[str]) -> tuple[list[str], st
     )
 
 
-def _line(row: ResultRow, name: str, titles: _Titles) -> dict[str, Any]:
+def _line(row: ResultRow, name: str, device: str, titles: _Titles) -> dict[str, Any]:
     half_width = relative_half_width(row) if resolved(row) else None
     return {
         "Case": _text(name),
@@ -122,10 +137,11 @@ def _line(row: ResultRow, name: str, titles: _Titles) -> dict[str, Any]:
         "At clock": row.fractions.at_clock,
         "Empirical": row.fractions.empirical,
         "Of boost": row.fractions.boost,
-        "Device": _text(row.device),
+        "Device": _text(device),
         "Run": _text(row.run),
         "Job": _text(row.job),
         "Implementation": _text(row.implementation),
+        "Evidence": _text(row.evidence),
         "Clock (MHz)": _scaled(row.clock_hz, 1e6),
         "Power (W)": row.power_w,
         "Energy (J)": row.energy_j,
@@ -152,15 +168,27 @@ def _scaled(value: float | None, unit: float) -> float | None:
     return None if value is None else value / unit
 
 
+def _case_column(names: "pd.Series[str]") -> Any:
+    """In sight always, cut to what a telephone has room for; whole, and out of sight where it scrolls, where that would leave
+    two names that look alike.
+    """
+    width, seen = text_px(names, _CASE_PX), text_characters(PINNED_PX)
+    tells = names.str.slice(0, seen).nunique() == names.nunique()
+    return st.column_config.TextColumn(pinned=tells, width=min(width, PINNED_PX) if tells else width)
+
+
 def _columns(titles: _Titles, frame: pd.DataFrame) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
-        "Case": st.column_config.TextColumn(pinned=True, width=_px(frame["Case"], _CASE_PX)),
-        "Outcome": st.column_config.TextColumn(help="How the case ended when it has no verified result; Remarks say why"),
+        "Case": _case_column(frame["Case"]),
+        "Outcome": st.column_config.TextColumn(
+            help="How the case ended when it has no verified result; Remarks say why",
+            width=text_px(frame["Outcome"].dropna(), _OUTCOME_PX),
+        ),
         "Bound": st.column_config.TextColumn(help="What limits the case"),
         "Marks": st.column_config.TextColumn(
             help="What to know before trusting the figures beside it; Remarks say more",
-            width=_px(frame["Marks"].dropna(), _MARKS_PX),
+            width=text_px(frame["Marks"].dropna(), _MARKS_PX),
         ),
         "Of spec": number(format=SHARE, help="Share of the roof by the spec sheet"),
         "Of boost": number(format=SHARE, help="Share of the roof at the maximum clock"),
@@ -176,14 +204,10 @@ def _columns(titles: _Titles, frame: pd.DataFrame) -> dict[str, Any]:
         "Energy (J)": number(format="%.3g", help="Of one launch, in sustained windows of 2 s and more"),
         "Error": number(format="%.1e", help="Relative error against the reference"),
         "Quantisation": number(format="%.1e", help="Relative error of the product that rounding the data to the format costs"),
+        "Evidence": st.column_config.TextColumn(help="Measured here, imported, or simulated: kinds are never compared"),
         "Switches": st.column_config.TextColumn(help="Precision and library settings that are part of the case"),
         "Finished": st.column_config.TextColumn(help="When the result was stored, UTC"),
         "Remarks": st.column_config.TextColumn(
             help="Why a case has no result, or what to know before trusting one: not converged, contended, throttled"
         ),
     }
-
-
-def _px(texts: "pd.Series[str]", most: int) -> int:
-    """As wide as the longest of them."""
-    return min(most, round(_EDGES_PX + _CHARACTER_PX * max(map(len, texts), default=0)))

@@ -107,6 +107,15 @@ class Selection:
         """One colour for each of ``shown``, the same on every page."""
         return device_colours(self.known, self.shown)
 
+    @cached_property
+    def _store_of(self) -> Mapping[str, int]:
+        return {run.entry.run: run.store for run in reversed(self.stores.runs)}
+
+    def whose(self, row: ResultRow) -> str:
+        """What the device of a result is called here: with what tells it from others of its name."""
+        device = Device(self._store_of.get(row.run, 0), row.device_uid)
+        return self.names.get(device, row.device)
+
     def of(self, device: Device) -> list[Group]:
         """The groups of one device."""
         return [group for each, group in self.groups if each == device]

@@ -18,6 +18,7 @@ from suite.outcome import Evidence
 from suite.report.printable import clipped
 from suite.rows import CalibrationHistory, DeviceRow, ResultDetail, ResultRow, RunInfo
 from suite.store.browsing import Browser
+from suite.store.damage import Damaged, line
 from suite.store.scopes import Entry, Found, Group, Scope
 from suite.targets.record import Compiled
 
@@ -212,6 +213,17 @@ class Shelf:
         except StoreUnusable:
             return ()
 
+    def _read_lost(self, run: str) -> tuple[tuple[Group, ...], str]:
+        """A run without groups once more: one that has results has just got its first, or they are of no device that is known.
+
+        Without the word a page would say that nothing was measured.
+        """
+        has_results = any(self._browser.counts(run).values())
+        groups = tuple(self._browser.groups(run))
+        if groups or not has_results:
+            return groups, ""
+        return (), line(self._browser.path, Damaged("its results", f"those of run {clipped(run, 60)} are of no device"))
+
     def _is_missing(self, wanted: Sequence[Entry]) -> bool:
         return any(entry not in self._groups and entry not in self._problems for entry in wanted)
 
@@ -232,6 +244,8 @@ class Shelf:
                     break
             try:
                 groups, problem = tuple(self._browser.groups(entry.run)), ""
+                if not groups:
+                    groups, problem = self._read_lost(entry.run)
             except StoreUnusable as error:
                 groups, problem = (), str(error)
             backends = self._read_backends(entry.run)

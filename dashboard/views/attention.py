@@ -10,8 +10,9 @@ from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measur
 from dashboard.contests import side_by_side
 from dashboard.empty import nothing_matches
 from dashboard.listing import results_section
-from dashboard.narrow import Params, Property, asked_of, fields_of, heads_of, narrowed, param, picked_of, rows_of
+from dashboard.narrow import Params, Property, asked_of, fields_of, heads_of, heads_words, narrowed, param, picked_of, rows_of
 from dashboard.opening import as_asked, first_value, tells
+from dashboard.rivals import devices_side_by_side
 from dashboard.selection import Asked, Selection
 from suite.report.lines import WHO, rest_of
 from suite.report.values import SHARES, VALUES, sized
@@ -41,7 +42,7 @@ def new_of(row: ResultRow) -> str:
 
 
 PROPERTIES = (
-    Property("heads", "Heads", heads_of),
+    Property("heads", "Heads", heads_of, words=heads_words),
     Property("direction", "Direction", param("direction")),
     Property("mask", "Mask", mask_of),
 )
@@ -74,7 +75,8 @@ def render(selection: Selection) -> None:
     if value in SHARES.values():
         st.caption("A share of a roof compares across lengths and devices; a rate says how long one waits.")
     place = st.container()
-    side_by_side((row for each in rows.values() for row in each), key="attention")
+    devices_side_by_side(selection, rows, key="attention")
+    side_by_side((row for each in rows.values() for row in each), "attention", selection.whose)
     choose_case("attention-table", results_section(selection, "attention"))
     with place:
         case_section(selection)

@@ -10,6 +10,7 @@ from dashboard.case import case_section, choose_case, clicked_row
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
 from dashboard.empty import nothing_matches
 from dashboard.figure import show
+from dashboard.frames import small_frame
 from dashboard.listing import results_section
 from dashboard.narrow import Property, asked_of, choose_device, narrowed, param, picked_of, rows_of
 from dashboard.opening import tells
@@ -51,16 +52,17 @@ def render(selection: Selection) -> None:
         return
     found = asked_of(selection)
     told = [row for row in rows_of(selection, found) if tells(row, TIME)]
-    operation = narrowed(found, PROPERTIES[:1], "c_", told)
+    operation = narrowed(found, PROPERTIES[:1], "c_", told, is_said=False)
     ops = {each.params.get("op") for each in operation}
-    asked = narrowed(operation, PROPERTIES[1:], "c_", [row for row in told if row.params.get("op") in ops])
+    own = [row for row in told if row.params.get("op") in ops]
+    asked = narrowed(operation, PROPERTIES[1:], "c_", own, is_said=False)  # the heading of the table says it
     if len(selection.devices) > 1:
         _together(selection, asked)
     device = choose_device(selection)
     # Every world, whichever is shown: a fit of fewer ranks is another fit.
-    own = [each.workload_id for each in operation if each.store == device.store]
+    ids = [each.workload_id for each in operation if each.store == device.store]
     worlds = sorted({int(each.params["world_size"]) for each in asked if isinstance(each.params.get("world_size"), int)})
-    _device(selection, device, selection.pick(device, own, alone=True), worlds)
+    _device(selection, device, selection.pick(device, ids, alone=True), worlds)
     place = st.container()
     choose_case("collectives-table", results_section(selection, "collectives"))
     with place:
@@ -110,13 +112,12 @@ def _ranks(row: ResultRow) -> str:
 def _tables(study: Study, shown: int) -> None:
     crossings = [crossover_row(each) for each in study.crossovers]
     if crossings:
-        frame = pd.DataFrame(crossings, columns=list(CROSSOVER_TITLES))
         st.caption("Where ring and tree cross")
-        st.dataframe(frame, hide_index=True, width="stretch", alt="Where ring and tree cross")
+        small_frame(pd.DataFrame(crossings, columns=list(CROSSOVER_TITLES)), "Where ring and tree cross")
     fits = [[*row.cells, row.reason] for row in map(fit_row, study.models)]
     if fits:
         for line in fit_lines(study, shown):
             st.caption(plain(line, 600))
         st.caption(plain(ABOUT, 1000))
         frame = pd.DataFrame(fits, columns=[*FIT_TITLES, "Remark"])
-        st.dataframe(frame, hide_index=True, width="stretch", alt="Fits of a model to the times, with their gates")
+        small_frame(frame, "Fits of a model to the times, with their gates")

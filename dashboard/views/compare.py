@@ -1,17 +1,19 @@
 """Two runs side by side: which cases became slower or faster, by how much, with which certainty, and what else differed."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from math import log, log1p
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.address import choose_one, given, put
+from dashboard.address import asked_for, choose_one, given, put
 from dashboard.figure import show
-from dashboard.frames import SHARE, frame_with_downloads
-from dashboard.sidebar import run_labels
+from dashboard.frames import SHARE, frame_with_downloads, small_frame
+from dashboard.sidebar import LABELS_S, run_labels
 from dashboard.stores import Run, Stores, newest_of
-from dashboard.text import plain
+from dashboard.text import plain, sentence
 from dashboard.theme import theme
 from suite.compare import words
 from suite.compare.comparison import Compared, Comparison
@@ -19,16 +21,24 @@ from suite.compare.pairing import By
 from suite.compare.runs import Place, compare_runs
 from suite.compare.verdict import MIN_EFFECT, Verdict
 from suite.errors import StoreUnusable, UsageError
+from suite.jobs.calibration import CalibrationJob
+from suite.measure.statistics import median
 from suite.report.comparison_figure import comparison_figure
 from suite.report.printable import clipped, printable
-from suite.report.words import timing
+from suite.report.words import counted, timing
 from suite.store.comparing import ComparisonReader
 from suite.store.runs import SELFTEST
+from suite.store.scopes import Scope
 
 TITLE = "Compare"
 ORDER = 60
 MOST_RESULTS = 4_000  # of both runs: the samples of each are looked at
+MOST_TRIED = 8  # runs of which it is asked what they computed, before one is offered
 SEPARATOR = " in "
+# A telephone shows the first forty characters of a chosen name: there the names are said in full.
+_NARROW_ONLY = """<style>
+@media (min-width: 641px) { .st-key-chosen-runs { display: none; } }
+</style>"""
 HOW = {"": "As fits the runs", By.CASE.value: "Exact case", By.WORKLOAD.value: "Workload and regime"}
 
 
@@ -52,7 +62,7 @@ def render_stores(stores: Stores) -> None:
     except StoreUnusable:
         raise
     except UsageError as error:
-        st.error(plain(str(error)))
+        st.error(sentence(str(error)))
         return
     _draw(found)
 
@@ -60,16 +70,30 @@ def render_stores(stores: Stores) -> None:
 def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
     by_name = {f"{run.store}{SEPARATOR}{run.entry.run}": run for run in stores.runs}
     labels, names = run_labels(stores), list(by_name)
-    before, newest = _before(stores), newest_of(stores)
+    newest = newest_of(stores)
     latest = f"{newest.store}{SEPARATOR}{newest.entry.run}"
+    before = _before(stores, by_name.get(asked_for("b") or latest, newest))
 
     def named(name: str) -> str:
         return labels[by_name[name]]
 
-    with st.container(horizontal=True):
-        first = f"{before.store}{SEPARATOR}{before.entry.run}"
-        a = choose_one("A, what was", "a", names, named, default=first, help="The run that B is held against")
-        b = choose_one("B, what is", "b", names, named, default=latest)
+    # A line each: what tells two runs apart, their note, store or device, stands at the end of their names.
+    first = f"{before.store}{SEPARATOR}{before.entry.run}"
+    a = choose_one(
+        "A, what was",
+        "a",
+        names,
+        named,
+        first,
+        "The run that B is held against: at first the one most like it",
+        follows=True,
+        is_always_told=True,
+    )
+    b = choose_one("B, what is", "b", names, named, default=latest, is_always_told=True)
+    with st.container(key="chosen-runs"):
+        st.html(_NARROW_ONLY)
+        for name, chosen in (("A", a), ("B", b)):
+            st.caption(plain(f"{name}: {named(chosen)}"))
     with st.container(horizontal=True):
         how = choose_one("Paired by", "by", list(HOW), HOW.__getitem__, help="What two results must have in common")
         text = next(iter(given("effect")), "")
@@ -80,21 +104,50 @@ def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
     return by_name[a], by_name[b], By(how) if how else None, effect / 100
 
 
-def _before(stores: Stores) -> Run:
-    """What the newest run is held against at first: the one before it of the same experiment and device, as far as there is."""
-    newest = newest_of(stores)
-    others = [run for run in stores.runs if run != newest]
+def _before(stores: Stores, chosen: Run) -> Run:
+    """What a run is held against at first: of the other runs most like it, in jobs, chip, kind of device and experiment, the
+    newest that computed any of the same.
+
+    What was measured and what was simulated are never compared: a run of another kind is taken only where there is no other.
+    """
+    others = [run for run in stores.runs if run != chosen]
+    evidence: dict[tuple[int, str], set[str]] = {}
+    jobs: dict[tuple[int, str], set[str]] = {}
+    chips: dict[tuple[int, str], set[str]] = {}
     devices: dict[tuple[int, str], set[str]] = {}
     for shelf in stores.shelves:
-        for device, group in shelf.held(wait_s=0).pairs:
-            devices.setdefault((device.store, group.run), set()).add(device.uid)
+        names = shelf.device_names()
+        for device, group in shelf.held(wait_s=LABELS_S).pairs:
+            run = (device.store, group.run)
+            if group.job != CalibrationJob.name:
+                jobs.setdefault(run, set()).add(f"{group.job} {group.format}")
+                evidence.setdefault(run, set()).add(group.evidence)
+            chips.setdefault(run, set()).add(device.uid)
+            devices.setdefault(run, set()).add(names.get(device.uid, device.uid))
 
-    def likeness(run: Run) -> tuple[bool, bool, bool]:
-        own, its = (devices.get((each.store, each.entry.run), set()) for each in (newest, run))
-        is_selftest = run.entry.experiment == SELFTEST != newest.entry.experiment
-        return not is_selftest, bool(own & its), run.entry.experiment == newest.entry.experiment
+    def likeness(run: Run) -> tuple[bool, ...]:
+        is_selftest = run.entry.experiment == SELFTEST != chosen.entry.experiment
+        alike = (_share(of, chosen, run) for of in (evidence, jobs, chips, devices))
+        return not is_selftest, *alike, run.entry.experiment == chosen.entry.experiment
 
-    return max(others, key=likeness)
+    likest = sorted(others, key=likeness, reverse=True)
+    work = _work_of(stores, chosen, jobs)
+    return next((run for run in likest[:MOST_TRIED] if work & _work_of(stores, run, jobs)), likest[0])
+
+
+def _work_of(stores: Stores, run: Run, jobs: Mapping[tuple[int, str], set[str]]) -> set[tuple[str, ...]]:
+    """What a run computed, without what nearly every run begins with."""
+    names = {name.partition(" ")[0] for name in jobs.get((run.store, run.entry.run), ())}
+    if not names:
+        return set()
+    found = stores.shelves[run.store].workloads(Scope(runs=(run.entry.run,), jobs=tuple(sorted(names))))
+    return {tuple(each[1:]) for each in found}
+
+
+def _share(known: Mapping[tuple[int, str], set[str]], *runs: Run) -> bool:
+    """Whether two runs have any of these in common, as far as both were read."""
+    one, other = (known.get((run.store, run.entry.run), set()) for run in runs)
+    return bool(one & other)
 
 
 def _too_many(stores: Stores, *runs: Run) -> int:
@@ -117,13 +170,15 @@ def _compared(stores: Stores, a: Run, b: Run, by: By | None, min_effect: float) 
 def _draw(found: Comparison) -> None:
     st.caption(plain(words.joined_by(found)))
     if not found.cases:
-        st.warning("Nothing was compared: no result of A has a counterpart in B.")
+        st.warning(plain(f"Nothing was compared: {nothing_compared(found)}. Choose another run as A or B."))
     with st.container(horizontal=True):
         for verdict, count in found.counts().items():
             st.metric(verdict.value, f"{count:,}")
         st.metric("not compared", f"{len(found.uncompared):,}")
-    for sentence in words.meaning(found):
-        st.caption(plain(sentence, 600))
+    for each in clock_sentences(found):
+        st.info(plain(each, 600))
+    for each in words.meaning(found):
+        st.caption(sentence(each, 600))
     figure = comparison_figure(found, theme())
     if figure is not None:
         alt = f"How much longer each case takes in B than in A: {words.summary(found)}"
@@ -133,6 +188,35 @@ def _draw(found: Comparison) -> None:
         frame_with_downloads(frame, "compared", "Every compared case with its verdict", _columns(), shares=("Delta",))
     _differing(found)
     _uncompared(found)
+
+
+def nothing_compared(found: Comparison) -> str:
+    """The reason that most of the results have which do have a counterpart; else that none has one."""
+    reasons = Counter(each.why for each in found.uncompared if each.a and each.b)
+    return reasons.most_common(1)[0][0] if reasons else "no result of A has a counterpart in B"
+
+
+def clock_sentences(found: Comparison) -> Iterator[str]:
+    """What the clock did to time where it did something: verdicts in cycles do not tell, and it is what a person waits.
+
+    Of cases in cycles whose time says something else, those that became longer and those that became shorter.
+    """
+    moved = [case for case in found.cases if case.in_cycles and _by_clock(case)]
+    for title, cases in (
+        ("longer", [case for case in moved if case.time_ratio > 1]),
+        ("shorter", [case for case in moved if case.time_ratio < 1]),
+    ):
+        if cases:
+            times, clocks = median([case.time_ratio for case in cases]), median([case.clock_ratio or 1.0 for case in cases])
+            share = f"{len(cases)} of {counted(sum(case.in_cycles for case in found.cases), 'case')} compared in cycles"
+            yield (
+                f"{share} took {title} in B by the clock: the median of their times is {words.change(times)}, with the clock "
+                f"at {words.change(clocks)}. Their verdicts are about cycles, which no clock changes."
+            )
+
+
+def _by_clock(case: Compared) -> bool:
+    return case.clock_ratio is not None and abs(log(case.clock_ratio)) > log1p(case.gap.delta)
 
 
 def _line(case: Compared) -> dict[str, Any]:
@@ -145,9 +229,10 @@ def _line(case: Compared) -> dict[str, Any]:
         "From": case.judgement.interval.low if known else None,
         "To": case.judgement.interval.high if known else None,
         "In": "cycles" if case.in_cycles else "time",
+        "Time B/A": case.time_ratio,
+        "Clock B/A": case.clock_ratio,
         "Time of A": timing(a),
         "Time of B": timing(b),
-        "Clock B/A": case.clock_ratio,
         "p differs": case.judgement.p_differs,
         "Delta": case.gap.delta,
         "Remarks": clipped(printable("; ".join(words.remarks(case))), 300),
@@ -162,7 +247,8 @@ def _columns() -> Mapping[str, Any]:
         "From": number(format="%.4f", help="Lower end of the 95 % interval, the spread from run to run included"),
         "To": number(format="%.4f", help="Upper end of it"),
         "In": text(help="Cycles where arithmetic bounds it and the device counts them, else time"),
-        "Clock B/A": number(format="%.4f"),
+        "Time B/A": number(format="%.4f", help="Of the medians, whatever the clock was"),
+        "Clock B/A": number(format="%.4f", help="Of the clocks that the devices counted; none where one was not counted"),
         "p differs": number(format="%.2g", help="Corrected over all cases"),
         "Delta": number(format=SHARE, help="The least difference that a verdict is about"),
     }
@@ -174,11 +260,10 @@ def _differing(found: Comparison) -> None:
         st.caption("Nothing that was recorded.")
         return
     lines = [
-        {"What": words.name(each)[:80], "A": each.a[:200], "B": each.b[:200], "In": each.where[:80]} for each in found.differing
+        {"What": words.name(each)[:80], "A": each.a[:200], "B": each.b[:200], "In": each.where[:80] or None}
+        for each in found.differing
     ]
-    st.dataframe(
-        pd.DataFrame(lines), hide_index=True, width="stretch", placeholder="–", alt="What else differed between the runs"
-    )
+    small_frame(lines, "What else differed between the runs")
 
 
 def _uncompared(found: Comparison) -> None:
@@ -190,4 +275,4 @@ def _uncompared(found: Comparison) -> None:
         {"Why": clipped(why, 200), "Results": len(titles), "Such as": clipped(printable(titles[0]), 120)}
         for why, titles in groups
     ]
-    st.dataframe(pd.DataFrame(lines), hide_index=True, width="stretch", placeholder="–", alt="Results that were not compared")
+    small_frame(lines, "Results that were not compared")

@@ -8,8 +8,9 @@ from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measur
 from dashboard.contests import side_by_side
 from dashboard.empty import nothing_matches
 from dashboard.listing import results_section
-from dashboard.narrow import Property, asked_of, fields_of, heads_of, narrowed, param, picked_of, rows_of
+from dashboard.narrow import Property, asked_of, fields_of, heads_of, heads_words, narrowed, param, picked_of, rows_of
 from dashboard.opening import as_asked, first_value, tells
+from dashboard.rivals import devices_side_by_side
 from dashboard.roofs import bandwidths_of
 from dashboard.selection import Picked, Selection
 from dashboard.shelf import Device
@@ -31,7 +32,7 @@ ACROSS = {
 SHORT = {"kv_len": "Context", "batch": "Batch", "page_size": "Page size"}
 VALUES = {"bandwidth": BANDWIDTH, "of spec": SHARES["of spec"], "empirical": SHARES["empirical"], "time": TIME}
 FIXED = (
-    Property("heads", "Heads", heads_of),
+    Property("heads", "Heads", heads_of, words=heads_words),
     Property("q_len", "New tokens", param("q_len")),
     Property("lengths", "Lengths", param("lengths")),
     Property("order", "Pages lie", param("page_order")),
@@ -60,7 +61,8 @@ def render(selection: Selection) -> None:
     draw_lines(selection, rows, fields, (ACROSS[along], value), "decode", _levels(selection, picked, value))
     say_what_is_left_out(selection, picked)
     place = st.container()
-    side_by_side((row for each in rows.values() for row in each), key="decode")
+    devices_side_by_side(selection, rows, key="decode")
+    side_by_side((row for each in rows.values() for row in each), "decode", selection.whose)
     choose_case("decode-table", results_section(selection, "decode"))
     with place:
         case_section(selection)

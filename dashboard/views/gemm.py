@@ -47,7 +47,7 @@ def render(selection: Selection) -> None:
     place = st.container()
     whole = selection.of_every_run(device, picked.rows)
     batch_lever(whole, roofs_of(selection, device, picked.rows), selection.theme)
-    side_by_side(picked.rows, key="gemm")
+    side_by_side(picked.rows, "gemm", selection.whose)
     precision_ladder(whole, selection.theme, key=f"ladder-{device.uid[:40]}")
     choose_case("gemm-table", results_section(selection, "gemm"))
     with place:

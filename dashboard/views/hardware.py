@@ -8,12 +8,13 @@ import streamlit as st
 
 from dashboard.address import choose, choose_one, given, put
 from dashboard.figure import show
-from dashboard.frames import frame_with_downloads
+from dashboard.frames import frame_with_downloads, small_frame
 from dashboard.stores import Stores
 from dashboard.text import plain
 from dashboard.theme import theme
 from suite.hardware.catalogue import all_specs
-from suite.hardware.fits import CONTEXTS, RESERVE, fits
+from suite.hardware.fits import CONTEXTS, RESERVE, WEIGHT_BITS, fits
+from suite.hardware.models import all_models
 from suite.hardware.spec import PIPES, HardwareSpec
 from suite.report.hardware_figure import catalogue_figure
 from suite.report.hardware_sheet import documents, fit_lines, sheet_lines
@@ -23,6 +24,7 @@ from suite.report.words import counted, rate_unit
 TITLE = "Hardware"
 ORDER = 80
 MOST_PRICED = 12
+_PART_PX = 120  # of the column that says what a figure is of: the longest would leave a telephone nothing of the figure
 
 
 def render_stores(stores: Stores) -> None:
@@ -106,9 +108,14 @@ def _prices(specs: Sequence[HardwareSpec], pipe: str) -> None:
         for name in chosen:
             prices[name] = _price(by_id[name], prices.get(name))
     put("price", [f"{name}:{prices[name]:g}" for name in chosen if prices[name]])
-    lines = [_worth_line(by_id[name], pipe, prices[name]) for name in chosen if prices[name]]
+    tokens = _tokens_of()
+    lines = [_worth_line(by_id[name], pipe, tokens, prices[name]) for name in chosen if prices[name]]
     if lines:
-        st.dataframe(pd.DataFrame(lines), hide_index=True, width="stretch", placeholder="–", alt="What one unit of money buys")
+        st.caption(
+            "At most, by the sheets: at the declared peak or bandwidth all the time. A token is of one sequence, and reads "
+            "every weight once; there is none where the weights do not fit beside a context of 4,096 tokens."
+        )
+        small_frame(lines, "What one unit of money buys")
 
 
 def _price(spec: HardwareSpec, before: float | None) -> float:
@@ -119,7 +126,21 @@ def _price(spec: HardwareSpec, before: float | None) -> float:
     return float(value or 0.0)
 
 
-def _worth_line(spec: HardwareSpec, pipe: str, price: float) -> dict[str, Any]:
+def _tokens_of() -> tuple[str, str]:
+    """A model and the format of its weights; of a mixture of experts a token reads a part that is not counted here."""
+    dense = [model.name for model in all_models() if not model.feed_forward.experts]
+    pairs = {f"{name} in {format}": (name, format) for name in dense for format in WEIGHT_BITS}
+    return pairs[choose_one("Tokens of", "tokens", list(pairs))]
+
+
+def _tokens(spec: HardwareSpec, of: tuple[str, str], moved: float | None) -> float | None:
+    """How many tokens so many bytes are, on a device that the model fits on."""
+    found = fits(spec)
+    rows = [row for row in found.rows if (row.model.name, row.format) == of and row.contexts[CONTEXTS[0]]] if found else []
+    return moved / rows[0].weight_bytes if rows and moved else None
+
+
+def _worth_line(spec: HardwareSpec, pipe: str, of: tuple[str, str], price: float) -> dict[str, Any]:
     peak, width = spec.peak_flop_s(pipe), spec.bandwidth_bytes_s
     found = worth(price, peak, width)
     unit = rate_unit(pipe).removesuffix("/s")
@@ -130,6 +151,7 @@ def _worth_line(spec: HardwareSpec, pipe: str, price: float) -> dict[str, Any]:
         "GB/s for one unit an hour": width / 1e9 / price if width else None,
         f"P{unit} for one unit": found.flop / 1e15 if found.flop else None,
         "TB moved for one unit": found.bytes / 1e12 if found.bytes else None,
+        "Tokens for one unit": _tokens(spec, of, found.bytes),
     }
 
 
@@ -152,7 +174,8 @@ def _sheet(specs: Sequence[HardwareSpec], present: set[str]) -> None:
         }
         for line in lines
     )
-    frame_with_downloads(frame, "spec-sheet", f"Spec sheet of {spec.name}")
+    part = {"Part": st.column_config.TextColumn(width=_PART_PX)}
+    frame_with_downloads(frame, "spec-sheet", f"Spec sheet of {spec.name}", part)
     for source, number in numbers.items():
         address = f" <{source.url}>" if source.url and source.url.startswith(("https://", "http://")) else ""
         st.caption(f"\\[{number}\\] {plain(source.title)}{address}")
@@ -181,4 +204,4 @@ def _fits(spec: HardwareSpec) -> None:
         }
         for line in fit_lines(found)
     )
-    st.dataframe(frame, hide_index=True, width="stretch", alt=f"Models that fit on {spec.name}")
+    small_frame(frame, f"Models that fit on {spec.name}")

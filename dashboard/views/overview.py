@@ -93,7 +93,7 @@ def _standings(selection: Selection, best: Best, lines: Sequence[Line]) -> Any:
     shown = st.columns([0.35, 0.65])[0]
     with shown:
         first = first_value(list(best.values()), SHARES, "of spec")
-        share = choose_one("Share of", "share", list(SHARES), lambda name: SHARES[name].title, first, follows=True)
+        share = choose_one("Show", "share", list(SHARES), lambda name: SHARES[name].title, first, follows=True)
     if len(lines) > MOST_DOWN or len(columns) > MOST_ACROSS:
         st.caption(
             f"The first {MOST_DOWN} devices and {MOST_ACROSS} columns are drawn: choose devices, jobs or formats for others."

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-import pandas as pd
 import streamlit as st
 
 from dashboard.address import choose_one
 from dashboard.case import case_section, choose_case
 from dashboard.empty import nothing_matches
+from dashboard.frames import small_frame
 from dashboard.listing import results_section
 from dashboard.progress import progress
 from dashboard.selection import Selection, device_names
@@ -48,7 +48,9 @@ def _choose(stores: Stores) -> Run:
     newest = newest_of(stores)
     options = [run.entry.run for run in stores.runs]
     labels = run_labels(stores)
-    chosen = choose_one("Run", "one", list(dict.fromkeys(options)), lambda name: labels[names[name]], newest.entry.run)
+    chosen = choose_one(
+        "Run", "one", list(dict.fromkeys(options)), lambda name: labels[names[name]], newest.entry.run, is_always_told=True
+    )
     return names[chosen]
 
 
@@ -113,7 +115,7 @@ def _sections(sections: Sequence[Section]) -> None:
         {
             "Part": section.title[:60],
             "Field": field.name[:80],
-            "Value": field.value[:300],
+            "Value": field.value[:300] or None,
             "Known by": field.status[:40],
             "Remark": field.reason[:200],
         }
@@ -121,7 +123,7 @@ def _sections(sections: Sequence[Section]) -> None:
         for field in section.fields
     ]
     alt = "The machine: devices, host and libraries, each field with how it is known"
-    st.dataframe(pd.DataFrame(lines), hide_index=True, width="stretch", placeholder="–", alt=alt)
+    small_frame(lines, alt)
 
 
 def _logs(shelf: Shelf, run: Run) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.address import choose
 from dashboard.figure import show
-from dashboard.frames import frame_with_downloads
+from dashboard.frames import frame_with_downloads, small_frame
 from dashboard.stores import Stores
 from dashboard.theme import theme
 from suite.report.targets_figure import targets_figure
@@ -78,7 +78,7 @@ def _reasons(cells: Sequence[Compiled]) -> None:
     lines = reason_lines(cells)
     if lines:
         st.subheader("Why cells are empty")
-        st.dataframe(pd.DataFrame(lines), hide_index=True, width="stretch", alt="Reasons why programs were not compiled")
+        small_frame(lines, "Reasons why programs were not compiled")
 
 
 def _share() -> Any:

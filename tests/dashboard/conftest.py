@@ -60,6 +60,12 @@ def decode(length, batch=1, page=16, **fields):
     return result(job="decode", params={**HEADS, **pages, **fields.pop("params", {})}, bound="memory", **fields)
 
 
+def step(batch, length=4096, model="llama-3-8b", **fields):
+    sizes = {"layers": 32, "hidden_size": 4096, "intermediate_size": 14336, "vocabulary": 128256, "model": model}
+    params = {**HEADS, **sizes, "part": "step", "batch": batch, "kv_len": length, "page_size": 16, "q_len": 1}
+    return result(job="decode_step", params=params, bound="memory", **fields)
+
+
 def collective(size, algo="ring", ranks=2, **fields):
     nothing = {"flops": 0, "flop_s": 0.0, "arithmetic_intensity": 0.0, "bound": "link", "fractions": NO_FRACTIONS}
     params = {"op": "all_reduce", "message_bytes": size, "world_size": ranks}
@@ -76,6 +82,7 @@ def jobs_store(tmp_path_factory):
     path = tmp_path_factory.mktemp("jobs") / "jobs.db"
     rows = [attention(n, 4096 // n, implementation=by) for n in (512, 1024, 2048) for by in ("library_flash", "triton")]
     rows += [decode(n, batch, page) for n in (1024, 4096) for batch in (1, 8) for page in (16, 64)]
+    rows += [step(batch, length) for batch in (1, 8, 64) for length in (1024, 4096)]
     times = {"ring": lambda size: 10e-6 + size / 100e9, "tree": lambda size: 5e-6 + size / 50e9}
     rows += [collective(2**power, algo, p50_s=time_s(2**power)) for power in range(3, 28, 4) for algo, time_s in times.items()]
     rows += [result(m, 4096, 4096, share=0.1 + m / 10_000) for m in (16, 512, 4096)]

@@ -14,8 +14,9 @@ from dashboard import stores
 from suite.commands.dashboard import command
 from suite.store.browsing import Browser
 from suite.store.writer import Store
-from tests.dashboard.conftest import OLD_UID, attention, collective, decode, measured, other_device
+from tests.dashboard.conftest import OLD_UID, attention, collective, decode, measured, other_device, step
 from tests.dashboard.test_hostile import EVIL, evil_store
+from tests.dashboard.test_targets import CELLS
 from tests.report.browsing import NARROW, WIDE, chromium, looking, points_drawn, until
 from tests.report.builders import UID, result, run_info, sweep
 from tests.report.stores import write_store
@@ -24,7 +25,7 @@ from tests.store.material import case, planned, record, run_start
 pytestmark = pytest.mark.browser
 PROJECT = Path(stores.__file__).parent.parent
 START_S = 60
-PAGES = ("", "roofline", "gemm", "attention", "decode", "collectives", "compare", "run", "hardware")
+PAGES = ("", "roofline", "gemm", "attention", "decode", "decode_step", "collectives", "compare", "run", "hardware", "targets")
 # What Streamlit asks for under the address of a page before it asks for it under the server's own.
 PROBES = "Failed to load resource: the server responded with a status of 404 (Not Found)"
 ME = f"device={UID}"
@@ -44,9 +45,12 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def address(folder):
     """A store of every job, one that is written while pages are open, and one that is made to do harm."""
-    rows = [*sweep(), *(attention(n) for n in (512, 1024)), *(decode(n) for n in (1024, 4096))]
+    rows = [*sweep(), *(attention(n) for n in (512, 1024)), *(decode(n) for n in (1024, 4096)), *(step(n) for n in (1, 8))]
     rows += [collective(2**power, p50_s=1e-5 + 2**power / 1e11) for power in (10, 20)]
     write_store(folder / "results.db", rows, info=run_info(experiment="everything"), measured=measured)
+    with Store.open(str(folder / "results.db")) as store:
+        for each in CELLS:
+            store.record_compiled(each)
     write_store(folder / "growing.db", [result()], devices=(other_device(),), info=run_info(experiment="growing"))
     evil_store(folder / "evil.db", EVIL)
     port = free_port()
@@ -123,7 +127,7 @@ def test_choices_go_along_from_page_to_page(browser, address):
         page.get_by_role("option", name="bf16", exact=True).click()
         until(page, "location.search.includes('format=bf16')")
         page.keyboard.press("Escape")  # the open list hides everything else from who cannot see
-        page.get_by_role("link", name="Decode").click()
+        page.get_by_role("link", name="Decode", exact=True).click()
         page.wait_for_selector("h2:has-text('Decode')", timeout=30_000)
         settled(page)
         until(page, "location.search.includes('format=bf16') && location.search.includes('device=')")
@@ -137,7 +141,7 @@ def test_figures_and_tables_are_downloaded(browser, address, tmp_path):
         settled(page)
         wanted = {
             "roofbench-attention.svg": lambda: page.locator(".modebar-btn[data-title*='ownload']").first.click(),
-            "roofbench-attention.html": lambda: page.get_by_role("button", name="This figure as HTML").click(),
+            "roofbench-attention.html": lambda: page.get_by_role("button", name="Download this figure as HTML").click(),
             "roofbench.csv": lambda: page.get_by_role("button", name="Download as CSV", exact=True).click(),
             "roofbench.parquet": lambda: page.get_by_role("button", name="Download as Parquet", exact=True).click(),
         }
@@ -167,15 +171,17 @@ def test_results_appear_while_a_sweep_runs(browser, address, folder):
             assert unexpected(complaints) == []
 
 
-def test_a_store_made_to_do_harm_runs_nothing_and_asks_nobody(browser, address):
+def test_a_store_made_to_do_harm_runs_nothing_and_asks_nobody(browser, address, folder):
+    compared = f"compare?b=2+in+{Browser.open(str(folder / 'evil.db')).entries()[-1].run}"
     with looking(browser) as (page, complaints):
         dialogs, asked = [], []
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: asked.append(request.url))
-        for name in ("", "gemm"):
+        for name in (compared, "", "gemm"):
             page.goto(f"{address}/{name}")
-            settled(page)
-        page.wait_for_selector("text=alert(1)", state="attached", timeout=30_000)
+            settled(page, figure=name != compared)
+            page.wait_for_selector("text=alert(1)", state="attached", timeout=30_000)
+            assert page.locator("a[href*='evil']").count() == 0
         assert dialogs == []
         assert [url for url in asked if not url.startswith((address, "data:", "blob:", address.replace("http", "ws")))] == []
         assert unexpected(complaints) == []

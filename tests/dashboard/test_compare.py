@@ -1,10 +1,13 @@
 """The page that compares two runs, and its figure."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from dashboard.views.compare import nothing_compared
 from suite.compare.noise import Noise
+from suite.compare.pairing import Uncompared
 from suite.compare.runs import Place, compare_runs
 from suite.compare.verdict import Verdict
 from suite.report.comparison_figure import MOST_CASES, _tick_words, comparison_figure, shown
@@ -129,7 +132,6 @@ def test_of_too_many_cases_those_that_changed_most_are_drawn(comparison):
 
 @pytest.mark.parametrize("theme", INKS)
 def test_a_case_without_an_interval_has_no_bar_and_nothing_compared_no_figure(comparison, theme):
-    from dataclasses import replace
 
     case = comparison.cases[0]
     unknown = case._replace(gap=case.gap._replace(noise=(Noise(float("inf"), float("inf"), 1),) * 2))
@@ -156,3 +158,61 @@ def test_two_passes_of_a_selftest_are_compared_where_there_is_nothing_else(monke
     passes = [write_store(path, [result()], info=run_info(experiment="selftest")) for _ in range(2)]
     app = opened(monkeypatch, path, page="compare")
     assert [app.selectbox(key=name).value for name in ("a", "b")] == [f"0 in {run}" for run in passes]
+
+
+def clocked(m, clock_hz, **fields):
+    return result(m, m, m, clock_hz=clock_hz, **fields)
+
+
+def test_what_the_clock_did_is_said_where_verdicts_in_cycles_do_not_tell(monkeypatch, tmp_path):
+    rows = [clocked(m, 1.5e9) for m in SIZES]
+    slower = [clocked(m, 1.2e9, p50_s=row.p50_s / 0.8) for m, row in zip(SIZES, rows, strict=True)]
+    slower = [replace(row, interval_s=(row.p50_s * 0.998, row.p50_s * 1.002)) for row in slower]
+    write_store(tmp_path / "a.db", rows, info=run_info(), measured=measured)
+    write_store(tmp_path / "b.db", slower, info=run_info(), measured=measured)
+    said = words(opened(monkeypatch, tmp_path / "a.db", tmp_path / "b.db", page="compare"))
+    assert "3 of 3 cases compared in cycles took longer in B by the clock" in said
+    assert "is +25.0 %, with the clock at -20.0 %" in said
+    write_store(tmp_path / "c.db", rows, info=run_info(), measured=measured)
+    assert "by the clock" not in words(opened(monkeypatch, tmp_path / "a.db", tmp_path / "c.db", page="compare"))
+
+
+def test_why_nothing_was_compared_is_the_reason_that_results_have(pair):
+    (a, before), (b, after) = pair
+    both = compare_runs(Place(ComparisonReader.open(str(a)), before), Place(ComparisonReader.open(str(b)), after))
+    assert nothing_compared(replace(both, cases=(), pairing=both.pairing._replace(uncompared=()))).endswith(
+        "a counterpart in B"
+    )
+    refused = tuple(Uncompared(each.a, each.b, "A is measured, B simulated") for each in both.pairing.pairs)
+    alone = Uncompared(both.pairing.pairs[0].a, None, "not in B")
+    found = replace(both, cases=(), pairing=both.pairing._replace(uncompared=(alone, *refused)))
+    assert nothing_compared(found) == "A is measured, B simulated"
+
+
+def test_a_run_is_first_held_against_the_one_most_like_it(monkeypatch, tmp_path):
+    """In kind of evidence, and in what it computed, before it is the one just before it."""
+    path = tmp_path / "s.db"
+    like = write_store(path, [result(512)], info=run_info())
+    other_work = write_store(path, [result(64, format="fp16")], info=run_info())
+    simulated = write_store(path, [result(512, evidence="simulated")], info=run_info())
+    newest = write_store(path, [result(512)], info=run_info())
+    app = opened(monkeypatch, path, page="compare")
+    assert [app.selectbox(key=name).value for name in ("a", "b")] == [f"0 in {like}", f"0 in {newest}"]
+    app.selectbox(key="b").select(f"0 in {other_work}").run()
+    assert app.selectbox(key="a").value != f"0 in {simulated}"
+    app = opened(monkeypatch, path, page="compare", a=f"0 in {simulated}", b=f"0 in {newest}")
+    assert app.selectbox(key="a").value == f"0 in {simulated}"
+
+
+def test_a_link_shows_the_same_runs_when_newer_ones_have_come(monkeypatch, tmp_path):
+    path = tmp_path / "s.db"
+    runs = [write_store(path, [result()], info=run_info()) for _ in range(2)]
+    app = opened(monkeypatch, path, page="compare")
+    link = {name: addressed(app, name) for name in ("a", "b")}
+    assert link == {"a": [f"0 in {runs[0]}"], "b": [f"0 in {runs[1]}"]}
+    one = addressed(opened(monkeypatch, path, page="run"), "one")
+    assert one == [runs[1]]
+    write_store(path, [result()], info=run_info())
+    again = opened(monkeypatch, path, page="compare", **link)
+    assert {name: [again.selectbox(key=name).value] for name in link} == link
+    assert opened(monkeypatch, path, page="run", one=one).selectbox(key="one").value == runs[1]

@@ -6,7 +6,7 @@ import pytest
 
 from suite.rows import NO_FRACTIONS
 from suite.store.browsing import Browser
-from tests.dashboard.conftest import OLD_UID, attention, collective, decode, other_device
+from tests.dashboard.conftest import OLD_UID, attention, collective, decode, other_device, step
 from tests.dashboard.opened import addressed, charts, labels, opened, table, turn_to, words
 from tests.report.builders import RUN, UID, device, failed, result, run_info
 from tests.report.stores import write_store
@@ -221,6 +221,23 @@ def test_a_simulated_bandwidth_is_not_called_measured(monkeypatch, tmp_path):
     assert not [note for note in notes if note.startswith("measured")]
 
 
+def test_a_decode_step_shows_tokens_per_second_against_batch_or_context(monkeypatch, tmp_path):
+    rows = [step(batch, length, p50_s=1e-2) for batch in (1, 8) for length in (1024, 4096)]
+    app = opened(monkeypatch, store_of(tmp_path, *rows, step(1, model="llama-3.3-70b", p50_s=5e-2)), page="decode_step")
+    assert labels(app)["Model"] == ["llama-3-8b", "llama-3.3-70b"]
+    assert sorted(tuple(trace["y"]) for trace in traces(app)) == [(100, 800), (100, 800)]
+    assert {tuple(trace["x"]) for trace in traces(app)} == {(1, 8)}
+    assert "New tokens per second" in figure(app)["layout"]["yaxis"]["title"]["text"]
+    app.selectbox(key="step_against").select("kv_len").run()
+    assert {tuple(trace["x"]) for trace in traces(app)} == {(1024, 4096)}
+    app.selectbox(key="s_model").select("llama-3.3-70b").run()
+    assert [list(trace["y"]) for trace in traces(app)] == [[20]]
+    assert addressed(app, "s_model") == ["llama-3.3-70b"]
+    (tmp_path / "none").mkdir()
+    none = store_of(tmp_path / "none", result())
+    assert "roofbench run experiment=decode_step" in words(opened(monkeypatch, none, page="decode_step"))
+
+
 def test_collectives_have_busbw_latency_and_where_ring_and_tree_cross(monkeypatch, jobs_store):
     app = opened(monkeypatch, jobs_store, page="collectives")
     measured = [trace for trace in figure(app)["data"] if trace.get("meta") == "measured"]
@@ -324,6 +341,8 @@ def test_the_catalogue_has_every_sheet_and_what_a_price_buys(monkeypatch, one_st
     worth = next(each.value for each in app.dataframe if "Price of an hour" in each.value).to_dict("records")
     assert worth[0]["TB moved for one unit"] == 4.8 * 3600 / 2.5
     assert worth[0]["PFLOP for one unit"] == pytest.approx(0.9895 * 3600 / 2.5)
+    # Llama-3-8B in bf16 has 16.06 GB of weights, which each token reads.
+    assert worth[0]["Tokens for one unit"] == pytest.approx(4.8e12 * 3600 / 2.5 / 16.06e9, rel=1e-3)
     figures = next(each.value for each in app.dataframe if "Trust" in each.value)
     assert (figures["Value"][figures["Figure"] == "bandwidth"] == "4.8 TB/s").any()
     app.number_input(key=f"price-{sheet}").set_value(5.0).run()
