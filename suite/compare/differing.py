@@ -107,7 +107,7 @@ def _code(side: Side, jobs: Collection[str]) -> Values:
             _add(values, "roofbench", f"method version of {job}", str(version))
     for key in (each for each in _SETTINGS if each in info.config):
         for name, value in _flat(key, info.config[key]):
-            _add(values, "settings", name, "null" if value is None else str(value))
+            _add(values, "settings", name, _typed(value))
     return values
 
 
@@ -150,6 +150,13 @@ def _add_facts(values: Values, group: str, facts: Mapping[str, Fact]) -> None:
 def _unavailable(fact: Fact) -> str:
     """Reasons may be worded differently from version to version, and say the same."""
     return "not installed" if fact.reason == "not installed" else "not available"
+
+
+def _typed(value: Any) -> str:
+    """A setting as it is given on the command line: ``null``, ``true``, ``[standard, all]``."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return f"[{', '.join(map(_typed, value))}]" if isinstance(value, list | tuple) else str(value)
 
 
 def _add_named(values: Values, group: str, name: str, value: Any, missing: str) -> None:

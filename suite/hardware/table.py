@@ -127,7 +127,10 @@ def _sections(spec: HardwareSpec) -> list[tuple[str, list[Entry]]]:
     plain, (l2, last_level) = _in(1, ""), cache_names(spec)
     return [
         ("released", [Entry("year", spec.release, plain)]),
-        ("compute", [Entry(f"{spec.unit_name}s", spec.units, plain), *_named(spec.ops_per_clock, " a clock and unit", plain)]),
+        (
+            "compute",
+            [Entry(f"{spec.unit_name}s", spec.units, plain), *_named(spec.ops_per_clock, " per clock and unit", plain)],
+        ),
         ("clocks", [Entry(f.removesuffix("_hz"), getattr(clocks, f), _in(1e6, "MHz")) for f in clocks.__slots__]),
         (
             f"memory {memory.type or ''}".rstrip() + (f", {memory.bus_bits} bit" if memory.bus_bits else ""),

@@ -53,7 +53,7 @@ def _lines(spec: HardwareSpec) -> Iterator[SheetLine]:
     memory, caches, clocks, threads = spec.memory, spec.caches, spec.clocks, spec.threads
     yield from _line("released", "year", spec.release, "")
     yield from _line("compute", f"{spec.unit_name}s", spec.units, "")
-    yield from _several("compute", spec.ops_per_clock, "", " a clock and unit")
+    yield from _several("compute", spec.ops_per_clock, "", " per clock and unit")
     yield from (line for name in clocks.__slots__ for line in _line("clocks", _plain(name), getattr(clocks, name), "Hz"))
     title = " ".join(filter(None, ("memory", memory.type, f"{memory.bus_bits} bit" if memory.bus_bits else "")))
     yield from _line(title, "capacity", memory.capacity_bytes, "B")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the store's room imports SQLAlchemy
     from suite.store.scopes import Group
 
 Device = TypeVar("Device")
-_ORDER = ("gemm", "attention", "decode", "collective")  # jobs, as pages stand; others follow by name
+_ORDER = ("gemm", "attention", "decode", "decode_step", "collective")  # jobs, as pages stand; others follow by name
 UNRANKED = ("calibration",)  # what other results are held against
 
 
@@ -117,9 +117,13 @@ def _written(row: ResultRow, share: Quantity) -> str:
     found = share.value(row)
     if found is not None:
         return percent(found).replace(" %", "")
-    return si(row.flop_s if row.flops else row.bytes_s, "")
+    return si(row.bytes_s if _moves(row) else row.flop_s, "")
 
 
 def best_rate(row: ResultRow) -> str:
-    """What a result does in a second: operations, or bytes where it does none."""
-    return si(row.flop_s, rate_unit(row.format)) if row.flops else bytes_rate(row)
+    """What a result does in a second: operations, or bytes where it does none or they are what bounds it."""
+    return bytes_rate(row) if _moves(row) else si(row.flop_s, rate_unit(row.format))
+
+
+def _moves(row: ResultRow) -> bool:
+    return not row.flops or row.bound == Bound.MEMORY

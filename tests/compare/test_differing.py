@@ -92,7 +92,10 @@ def test_commit_settings_and_method_versions():
 
 def test_settings_are_named_as_they_are_typed():
     a, b = side(entry()), side(entry())
-    config = {"measure": {"max_time_s": 2.0}, "backends": {"cpu": {"options": {"flush_factor": 4.0, "select": None}}}}
+    config = {
+        "measure": {"max_time_s": 2.0, "is_new": True, "regimes": ["standard", 64]},
+        "backends": {"cpu": {"options": {"flush_factor": 4.0, "select": None}}},
+    }
     b = replace(b, info=replace(b.info, config=config))
     settings = {name: values for (group, name), values in found(a, b).items() if group == "settings"}
     assert settings == {
@@ -101,6 +104,8 @@ def test_settings_are_named_as_they_are_typed():
         "seed": ("0", "not set"),
         "backends.cpu.options.flush_factor": ("not set", "4.0"),
         "backends.cpu.options.select": ("not set", "null"),
+        "measure.is_new": ("not set", "true"),
+        "measure.regimes": ("not set", "[standard, 64]"),
     }
 
 

@@ -1,6 +1,6 @@
 from suite.report.headlines import headlines
 from suite.report.heat import FAILED
-from suite.report.standings import Column, best_groups, in_order, label_of, standings_map
+from suite.report.standings import Column, best_groups, best_rate, in_order, label_of, standings_map
 from suite.report.values import SHARES
 from suite.rows import NO_FRACTIONS
 from suite.store.browsing import Browser
@@ -88,6 +88,11 @@ def test_labels_come_from_semantics_whatever_a_file_holds_there():
 def test_jobs_stand_as_their_pages_do_and_others_follow():
     columns = [Column("zeta", "a"), Column("decode", "int8"), Column("gemm", "fp16"), Column("gemm", "bf16")]
     assert in_order(columns) == [Column("gemm", "bf16"), Column("gemm", "fp16"), Column("decode", "int8"), Column("zeta", "a")]
+
+
+def test_the_rate_is_of_what_bounds_a_result():
+    assert best_rate(result(flop_s=6.66e14, bytes_s=1e12, bound="compute", format="bf16")) == "666 TFLOP/s"
+    assert best_rate(result(flop_s=9.1e12, bytes_s=4.2e12, bound="memory", format="bf16")) == "4.20 TB/s"
 
 
 def test_a_cell_says_the_share_or_else_the_rate_or_that_there_is_none():
