@@ -49,9 +49,7 @@ TYPES = {
 
 
 class Spec(NamedTuple):
-    """``which`` configuration: its place among the candidates (0 is the default), ``split`` for the first whose programs share
-    a tile, ``all`` for every one that is tried.
-    """
+    """``which`` configuration: its place among the candidates (0 is the default), words of its label, or ``all``."""
 
     device: Device
     rung: str
@@ -144,7 +142,13 @@ def _of_registers(kernel: Any, config: Any) -> dict[str, Any]:
     if not isinstance(config, FewConfig):
         return {}
     loop = main_loop(kernel.asm["cubin"])
-    return {"products_under_way": products_under_way(loop), "groups": config.sets, "tiles": config.tiles}
+    exchanged = [each.text for each in loop if any(name in each.text for name in ("BAR.", "STS", "LDS", "SHFL"))]
+    return {
+        "products_under_way": products_under_way(loop),
+        "exchanged_in_the_loop": exchanged,
+        "groups": config.sets,
+        "tiles": config.tiles,
+    }
 
 
 def complaint(error: BaseException) -> str:
@@ -156,7 +160,7 @@ def complaint(error: BaseException) -> str:
 
 def chosen_of(configs: Sequence[Any], which: str) -> Any:
     """See ``Spec``."""
-    return next(config for config in configs if config.split > 1) if which == "split" else configs[int(which)]
+    return configs[int(which)] if which.isdecimal() else next(config for config in configs if which in config.label)
 
 
 def outcomes(spec: Spec) -> list[dict[str, Any]]:

@@ -61,16 +61,33 @@ def words_of(words_ptr, tile, group, last, tiles, TILES: tl.constexpr, WARPS: tl
 
 @triton.jit
 def rows_of(numbers_ptr, tile, group, last, tiles, TILES: tl.constexpr, WARPS: tl.constexpr, SETS: tl.constexpr):
-    """Words of two rows' numbers (TILES x 32 SETS WARPS: warp, ``g``, ``q``, set) for a phase, the same for every ``q``."""
-    part = tl.arange(0, TILES)
+    """Words of two rows' numbers (32 SETS WARPS x TILES: warp, ``g``, ``q``, set) for a phase, the same for every ``q``.
+
+    Each tile has a load of its own: of one for all, the compiler would bring the words to their lanes through shared memory.
+    """
+    first = rows_of_tile(numbers_ptr, tile * TILES, group, last, tiles, WARPS, SETS)
+    if TILES == 1:
+        return first.expand_dims(1)
+    else:
+        second = rows_of_tile(numbers_ptr, tile * TILES + 1, group, last, tiles, WARPS, SETS)
+        if TILES == 2:
+            return tl.join(first, second)
+        else:
+            third = rows_of_tile(numbers_ptr, tile * TILES + 2, group, last, tiles, WARPS, SETS)
+            fourth = rows_of_tile(numbers_ptr, tile * TILES + 3, group, last, tiles, WARPS, SETS)
+            return tl.join(tl.join(first, third), tl.join(second, fourth)).reshape(32 * SETS * WARPS, TILES)
+
+
+@triton.jit
+def rows_of_tile(numbers_ptr, tile, group, last, tiles, WARPS: tl.constexpr, SETS: tl.constexpr):
+    """``rows_of`` one tile (32 SETS WARPS)."""
     place = tl.arange(0, 32 * SETS * WARPS)
     mine = group + place // (32 * SETS) * STRIP + place % SETS
     strip = mine // STRIP
-    first = ((strip // BLOCK_STRIPS * tiles)[None, :] + (tile * TILES + part)[:, None]).to(tl.int64) * BLOCK_STRIPS
-    in_strip = place % (32 * SETS) // (4 * SETS) * STRIP + mine % STRIP
-    offsets = (first + (strip % BLOCK_STRIPS)[None, :]) * (8 * STRIP) + in_strip[None, :]
-    offsets = tl.multiple_of(tl.max_contiguous(offsets, [1, SETS]), [1, SETS])
-    return tl.load(numbers_ptr + offsets, mask=tl.max_constancy((mine < last)[None, :], [1, SETS]), other=0)
+    first = (strip // BLOCK_STRIPS * tiles + tile).to(tl.int64) * BLOCK_STRIPS + strip % BLOCK_STRIPS
+    offsets = first * (8 * STRIP) + place % (32 * SETS) // (4 * SETS) * STRIP + mine % STRIP
+    offsets = tl.multiple_of(tl.max_contiguous(offsets, [SETS]), [SETS])
+    return tl.load(numbers_ptr + offsets, mask=tl.max_constancy(mine < last, [SETS]), other=0)
 
 
 @triton.jit
@@ -118,12 +135,12 @@ def rows_of_set(
 ):
     """Numbers of ``rows_of`` for one group, as the sums lie (WARPS x 16 TILES x COLUMNS, fp32): of a row for every column."""
     if SETS == 1:
-        words = words.reshape(TILES, WARPS, 8, 4)
+        words = words.reshape(WARPS, 8, 4, TILES).permute(3, 0, 1, 2)
     elif SETS == 2:
-        first, second = tl.split(words.reshape(TILES, WARPS, 8, 4, 2))
+        first, second = tl.split(words.reshape(WARPS, 8, 4, 2, TILES).permute(4, 0, 1, 2, 3))
         words = second if SET == 1 else first
     else:
-        even, odd = tl.split(words.reshape(TILES, WARPS, 8, 4, 2, 2))
+        even, odd = tl.split(words.reshape(WARPS, 8, 4, 2, 2, TILES).permute(5, 0, 1, 2, 3, 4))
         low, high = tl.split(odd if SET % 2 == 1 else even)
         words = high if SET >= 2 else low
     wide = halves(words, DTYPE).to(tl.float32).permute(1, 0, 4, 2, 3)  # warp, tile, h, g, q
