@@ -55,34 +55,43 @@ def _line(contest: Contest, title: str, device: str) -> dict[str, Any]:
     behind, lead = contest.next, contest.lead
     low, high = lead.interval if lead and lead.interval else (None, None)
     return {
-        "Case": _text(title),
-        "Device": _text(device),
-        "Fastest": _text(contest.leaders),
+        "Case": cell_text(title),
+        "Device": cell_text(device),
+        "Fastest": cell_text(contest.leaders),
         "Rate": contest.ways[0].rate,
-        "Next": _text(f"in doubt: {behind.name}" if untold(behind.row) else behind.name) if behind else None,
+        "Next": cell_text(f"in doubt: {behind.name}" if untold(behind.row) else behind.name) if behind else None,
         "Over next": lead.times if lead else None,
         "From": low,
         "To": high,
-        "Marks": _text(contest.ways[0].marks) or None,
-        "Every way": _text("; ".join(f"{way.name} {way.time}" for way in contest.ways)),
-        "Not timed": _text("; ".join(contest.untimed)) or None,
+        "Marks": cell_text(contest.ways[0].marks) or None,
+        "Every way": cell_text("; ".join(f"{way.name} {way.time}" for way in contest.ways)),
+        "Not timed": cell_text("; ".join(contest.untimed)) or None,
     }
 
 
-def _text(text: str) -> str:
+def cell_text(text: str) -> str:
+    """What a file holds, as a table of cases shows it."""
     return clipped(printable(text), _CHARACTERS)
 
 
+def lead_columns() -> dict[str, Any]:
+    """Of how far the fastest is ahead, and what to know of its number."""
+    number = st.column_config.NumberColumn
+    return {
+        "Over next": number(format="%.3g", help="How many times as fast as the next"),
+        "From": number(format="%.3g", help="Lower end of the 95 % interval of that"),
+        "To": number(format="%.3g", help="Upper end of that interval"),
+        "Marks": st.column_config.TextColumn(help="What to know before trusting the fastest one's number"),
+    }
+
+
 def _columns() -> dict[str, Any]:
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    text = st.column_config.TextColumn
     return {
         "Case": text(pinned=True, help="Sizes, format and regime"),
         "Fastest": text(help="Implementation and backend; several where their intervals do not tell them apart"),
         "Rate": text(help="Useful operations per second, or compulsory bytes where there is no arithmetic"),
         "Next": text(help="The fastest of those that it is told apart from"),
-        "Over next": number(format="%.3g", help="How many times as fast as the next"),
-        "From": number(format="%.3g", help="Lower end of the 95 % interval of that"),
-        "To": number(format="%.3g", help="Upper end of that interval"),
-        "Marks": text(help="What to know before trusting the fastest one's number"),
+        **lead_columns(),
         "Every way": text(help="Median of one launch and half the width of its 95 % interval"),
     }

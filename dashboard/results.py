@@ -133,7 +133,7 @@ def _line(row: ResultRow, name: str, device: str, titles: _Titles) -> dict[str, 
         "Regime": _text(row.regime),
         titles.rate: _scaled(row.flop_s or None, 1e12),
         "GB/s": _scaled(row.bytes_s or None, 1e9),
-        "Tokens/s": _tokens(row),
+        "Tokens/s": row.tokens_s,
         "At clock": row.fractions.at_clock,
         "Empirical": row.fractions.empirical,
         "Of boost": row.fractions.boost,
@@ -151,13 +151,6 @@ def _line(row: ResultRow, name: str, device: str, titles: _Titles) -> dict[str, 
         "Finished": row.finished_at,
         "Remarks": remarks(row),
     }
-
-
-def _tokens(row: ResultRow) -> float | None:
-    try:
-        return row.tokens_s
-    except (TypeError, ValueError, OverflowError):  # a file may hold anything where a count should be
-        return None
 
 
 def _text(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from dashboard.contests import short_titles
+from dashboard.contests import cell_text, lead_columns, short_titles
 from dashboard.frames import frame_with_downloads
 from dashboard.selection import Selection
 from dashboard.shelf import Device
@@ -14,7 +14,6 @@ from dashboard.text import plain
 from suite.case import unusual_data
 from suite.outcome import Evidence, Outcome
 from suite.report.contest import TELLING, untold
-from suite.report.printable import clipped, printable
 from suite.report.speed import Speed, speed
 from suite.report.words import counted, marks, rate_unit, si, timing, workload_title
 from suite.rows import ResultRow
@@ -26,7 +25,6 @@ ABOUT = (
     "simulated are cases of their own."
 )
 MOST_LINES = 500  # the largest cases; filters reach the others
-_CHARACTERS = 300
 
 
 class Entrant(NamedTuple):
@@ -108,27 +106,23 @@ def _line(race: Race, title: str) -> dict[str, Any]:
     (first, behind), lead = race.entrants[:2], race.lead
     low, high = lead.interval if lead and lead.interval else (None, None)
     return {
-        "Case": _text(title),
-        "Fastest": _text(race.fastest),
-        "By": _text(first.row.implementation),
+        "Case": cell_text(title),
+        "Fastest": cell_text(race.fastest),
+        "By": cell_text(first.row.implementation),
         "Time": timing(first.row),
         "Bandwidth": si(first.row.bytes_s, "B/s") if first.row.bytes_s else None,
         "Rate": si(first.row.flop_s, rate_unit(first.row.format)) if first.row.flop_s else None,
-        "Next": _text(f"in doubt: {behind.name}" if untold(behind.row) else behind.name),
+        "Next": cell_text(f"in doubt: {behind.name}" if untold(behind.row) else behind.name),
         "Over next": lead.times if lead else None,
         "From": low,
         "To": high,
-        "Marks": _text("; ".join(marks(first.row))) or None,
-        "Every device": _text("; ".join(f"{each.name} {timing(each.row)}" for each in race.entrants)),
+        "Marks": cell_text("; ".join(marks(first.row))) or None,
+        "Every device": cell_text("; ".join(f"{each.name} {timing(each.row)}" for each in race.entrants)),
     }
 
 
-def _text(text: str) -> str:
-    return clipped(printable(text), _CHARACTERS)
-
-
 def _columns() -> dict[str, Any]:
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    text = st.column_config.TextColumn
     return {
         "Case": text(pinned=True, help="Sizes, format and regime"),
         "Fastest": text(help="The device; two where their intervals do not tell them apart"),
@@ -137,8 +131,5 @@ def _columns() -> dict[str, Any]:
         "Bandwidth": text(help="Compulsory bytes per second"),
         "Rate": text(help="Useful operations per second"),
         "Next": text(help="The fastest of the other devices"),
-        "Over next": number(format="%.3g", help="How many times as fast the fastest is as the next"),
-        "From": number(format="%.3g", help="Lower end of the 95 % interval of that"),
-        "To": number(format="%.3g", help="Upper end of that interval"),
-        "Marks": text(help="What to know before trusting the fastest one's number"),
+        **lead_columns(),
     }

@@ -110,11 +110,16 @@ class ResultRow:
 
     @property
     def tokens_s(self) -> float | None:
-        """New tokens of all sequences per second; ``None`` where a launch makes none, or was not timed."""
+        """New tokens of all sequences per second; ``None`` where a launch makes none or was not timed, and where a file holds
+        something else where counts should be.
+        """
         counted = TOKENS.get(self.job)
         if counted is None or not self.p50_s or not all(name in self.params for name in counted):
             return None
-        return math.prod(float(self.params[name]) for name in counted) / self.p50_s
+        try:
+            return math.prod(float(self.params[name]) for name in counted) / self.p50_s
+        except (TypeError, ValueError, OverflowError):
+            return None
 
     def to_json(self) -> dict[str, Any]:
         """The public JSON form: ``regime`` nested, fractions named."""

@@ -16,23 +16,14 @@ from suite.report.curves import Quantity
 from suite.report.lines import WHO, rest_of
 from suite.report.lines import param as named
 from suite.report.values import BANDWIDTH, SHARES, TIME, sized
-from suite.rows import ResultRow
 
 TITLE = "Decode step"
 ORDER = 42
 JOB = "decode_step"
 
 
-def tokens_of(row: ResultRow) -> float | None:
-    """New tokens of all sequences per second; ``None`` where a file holds something else where counts should be."""
-    try:
-        return row.tokens_s
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
 VALUES = {
-    "tokens": Quantity("New tokens per second (tokens/s)", tokens_of, ticks="~s"),
+    "tokens": Quantity("New tokens per second (tokens/s)", lambda row: row.tokens_s, ticks="~s"),
     "bandwidth": BANDWIDTH,
     "of spec": SHARES["of spec"],
     "empirical": SHARES["empirical"],
@@ -43,8 +34,6 @@ ACROSS = {
     "kv_len": sized("kv_len", "Context (tokens of a sequence)"),
 }
 SHORT = {"batch": "Batch", "kv_len": "Context"}
-
-
 FIXED = (
     Property("part", "Part", param("part")),
     Property("model", "Model", param("model")),

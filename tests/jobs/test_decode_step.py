@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -250,6 +251,12 @@ def test_tokens_are_those_of_all_sequences_per_second():
     ):
         assert other.tokens_s is None
         assert other.to_json()["tokens_s"] is None
+
+
+@pytest.mark.parametrize("count", [None, "many", [2], 10**400], ids=["null", "words", "list", "past a double"])
+def test_counts_that_are_no_numbers_make_no_tokens(count: Any) -> None:
+    step = result(job="decode_step", params=dict(only(batches=[8]).params), p50_s=0.004)
+    assert replace(step, params={**step.params, "batch": count}).tokens_s is None
 
 
 @pytest.mark.parametrize(
