@@ -27,6 +27,7 @@ from backends.triton.gemm.instructions import matrix_instructions
 from backends.triton.gemm.kernel import Buffers
 from backends.triton.quantised import scaled_config, weight_config
 from backends.triton.quantised.few_rows.config import Config as FewConfig
+from backends.triton.quantised.few_rows.config import instructions
 from backends.triton.quantised.port import reason
 from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.product import Product, product_of
@@ -124,7 +125,7 @@ def became(device: Device, product: Product, config: Any) -> dict[str, Any]:
         "complaints": complaints(kernel),
         "barriers": text.count("bar.sync"),
         "wide_loads": len(re.findall(r"ld\.global[\w.]*\.v4\.b32", text)),
-        **_of_registers(kernel, config),
+        **_of_registers(kernel, config, call.constants["COLUMNS"] if isinstance(config, FewConfig) else 0),
         "seconds": time.monotonic() - began_s,
     }
 
@@ -137,7 +138,7 @@ def expected_shared_bytes(spec: Spec, config: Any) -> int | None:
     return of(config, spec.problem, spec.device)
 
 
-def _of_registers(kernel: Any, config: Any) -> dict[str, Any]:
+def _of_registers(kernel: Any, config: Any, columns: int) -> dict[str, Any]:
     """What is asked of the kernel whose loads go to registers alone."""
     if not isinstance(config, FewConfig):
         return {}
@@ -146,8 +147,11 @@ def _of_registers(kernel: Any, config: Any) -> dict[str, Any]:
     return {
         "products_under_way": products_under_way(loop),
         "exchanged_in_the_loop": exchanged,
+        "instructions_of_a_phase": len(loop) / 2,
+        "expected_instructions": instructions(config, columns),
         "groups": config.sets,
         "tiles": config.tiles,
+        "allowed_registers": config.registers,
     }
 
 

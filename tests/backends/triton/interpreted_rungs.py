@@ -119,6 +119,14 @@ SOUND = [
     Spec("few rows, w4a16, a group a phase", W4, FEW._replace(warps=2), (6, 32, 2432)),
     Spec("few rows, w4a16, sixteen rows", W4, FEW._replace(tiles=4, registers=255), (16, 64, 2304)),
     Spec("few rows, w4a16, eleven rows, split", W4, FEW._replace(tiles=1, sets=1, warps=2, split=2), (11, 48, 2176)),
+    Spec(
+        "few rows, w4a16, sixteen rows, eight warps, groups missing",
+        W4,
+        FEW._replace(tiles=4, warps=8, registers=255),
+        (16, 64, 640),
+    ),
+    Spec("few rows, w4a16, eight warps, over rounds", W4, FEW._replace(warps=8), (8, 48, 4480)),
+    Spec("few rows, w4a16, sums over two of eight warps, split", W4, FEW._replace(warps=8, split=2), (3, 32, 8192)),
     Spec("few rows, w4a16, one tile of two warps", W4, FEW._replace(tiles=1, warps=2), (7, 80, 1152)),
     Spec("few rows, w4a16, one tile, four groups a phase", W4, FEW._replace(tiles=1, warps=2, sets=4), (1, 80, 1408)),
     Spec("few rows, w4a16 zero_point=True, split", W4_ZERO, FEW._replace(warps=1, split=2), (5, 80, 640)),
@@ -197,7 +205,6 @@ few_rows_asked = few_config.reason
 
 def use(config: Any) -> None:
     converted.WIDE = torch.float32
-    few_config.MOST_ROWS = 2 * few_config.COLUMNS  # what it can take, beside what it is asked for
     few_config.reason = few_rows_asked if isinstance(config, few_config.Config) else lambda *_: "another is asked for"
     few_config.candidates = lambda problem, device: [config]
     weight_config.candidates = lambda problem, device: [config]

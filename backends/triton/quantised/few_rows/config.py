@@ -6,19 +6,25 @@ from typing import NamedTuple
 from backends.triton.gemm.device import Device
 from backends.triton.quantised.few_rows.order import GROUP_K, STRIP, TILE_ROWS
 from backends.triton.quantised.problem import Problem
+from backends.triton.quantised.weight_config import MEMORY_BYTES_PER_CYCLE
 
 COLUMNS = 8  # rows of X that the narrow side of ``mma.m16n8k16`` has
-MOST_ROWS = COLUMNS  # of X: it takes twice as many, and has not been timed beside the other kernel with them
+MOST_ROWS = 2 * COLUMNS  # of X: with more, the other kernel is as fast
 REGISTERS = 65536  # of a unit
 MOST_REGISTERS = 255  # of a thread
-WIDE_SUMS = 32  # columns of all tiles: with more, 168 registers are too few
+MOST_COLUMNS = {80: 8, 128: 16, 168: 32, MOST_REGISTERS: 64}  # of all tiles, whose sums so many registers have room for
 ALLOCATED = 256  # registers that a warp's are rounded up to
-START_STEPS = (
-    2.0  # of 16 rows and a group: until a program's first words are there, and from its last until its sums are stored
-)
-WARP_STEPS = 0.5  # that each warp adds to those
-SPLIT_ENDS = 3  # that a sum over parts costs more
-X_STEPS = 0.05  # that a group of K takes for each row of X
+SCHEDULERS = 4  # of a unit
+# Instructions of a warp, as ptxas has them for sm_90: of a phase, of a tile and a group in it, and with 16 columns.
+PHASE_INSTRUCTIONS = 75
+TILE_INSTRUCTIONS = 72
+WIDE_INSTRUCTIONS = 18
+# Of these, the defaults of 14 products on an H200 (1 to 16 rows of X) are the fastest of what is offered or within 3 %.
+PHASE_CYCLES = 900  # that a phase takes at least: its loads follow the wait for those before
+SPLIT_CYCLES = 1500  # until parts are added up
+WARP_CYCLES = 100  # that each warp of a program adds, whose sums are added up
+NEARLY_THE_LARGER = 8  # exponent of the norm of two times that overlap
+BYTES_PER_WEIGHT = 0.5 + 2 / GROUP_K
 SPLITS = (1, 2)
 MOST_CANDIDATES = 12
 
@@ -52,16 +58,26 @@ class Config(NamedTuple):
         return f"{self.rows} rows, {warps}, split {self.split}"
 
 
-# Registers are the most with which as many programs fit into a unit.  Of int4 nothing is spilled with them, of uint4 up to 24
-# bytes of a thread by four tiles.  Neither their order nor the steps above were measured with this form of the kernel yet.
+# Registers are the most with which as many programs fit into a unit.  Each was the fastest for some product on an H200, or next
+# to it; of int4 nothing is spilled with them.
 CONFIGS = (
-    Config(1, 4, 2, 128),
+    Config(1, 2, 4, 168),
+    Config(1, 2, 4, MOST_REGISTERS),
     Config(1, 4, 4, 168),
-    Config(1, 4, 1, 80),
-    Config(2, 4, 1, 128),
+    Config(2, 1, 4, MOST_REGISTERS),
+    Config(2, 2, 4, MOST_REGISTERS),
+    Config(2, 4, 4, MOST_REGISTERS),
+    Config(1, 4, 2, 128),
+    Config(1, 8, 2, 128),
+    Config(2, 1, 2, MOST_REGISTERS),
+    Config(2, 4, 2, 168),
+    Config(1, 8, 1, 80),
+    Config(2, 8, 1, 128),
     Config(2, 4, 1, 168),
-    Config(4, 4, 1, 168),
+    Config(2, 2, 1, 168),
+    Config(4, 8, 1, MOST_REGISTERS),
     Config(4, 4, 1, MOST_REGISTERS),
+    Config(4, 2, 1, MOST_REGISTERS),
 )
 
 
@@ -77,8 +93,8 @@ def reason(problem: Problem, device: Device) -> str | None:
 
 
 def candidates(problem: Problem, device: Device) -> list[Config]:
-    """The one with the fewest steps first."""
-    return sorted(_offered(problem), key=lambda config: steps(config, problem, device))[:MOST_CANDIDATES]
+    """The one with the fewest cycles first."""
+    return sorted(_offered(problem), key=lambda config: cycles(config, problem, device))[:MOST_CANDIDATES]
 
 
 def columns(problem: Problem) -> int:
@@ -95,22 +111,30 @@ def unfit(config: Config, problem: Problem) -> str | None:
     """Why a configuration cannot compute the product; ``None`` where it can."""
     if problem.m * config.sets > columns(problem):
         return f"{config.label} has {columns(problem)} columns, too few for m={problem.m} rows of each group"
-    if config.tiles * columns(problem) > WIDE_SUMS and config.registers < MOST_REGISTERS:
-        return f"{config.label} would spill the sums of {columns(problem)} columns; {MOST_REGISTERS} registers hold them"
+    if config.tiles * columns(problem) > MOST_COLUMNS[config.registers]:
+        return f"{config.label} would spill the sums of {columns(problem)} columns; more registers hold them"
     most = rounds(config, problem)
     if config.split > most:
         return f"{config.label} has more parts than the {most} rounds of its warps over k={problem.k}"
     return None
 
 
-def steps(config: Config, problem: Problem, device: Device) -> float:
-    """Of 16 rows and a group that the busiest warp goes through one after the other, with what starts and ends cost."""
-    at_once = device.units * config.resident
-    waves = programs(config, problem) / at_once
-    of_group = config.tiles + X_STEPS * problem.m
-    own = -(-rounds(config, problem) // config.split) * STRIP * of_group
-    ends = -(-programs(config, problem) // at_once) + SPLIT_ENDS * (config.split > 1)
-    return own * max(1.0, waves) + (START_STEPS + WARP_STEPS * config.warps) * ends
+def cycles(config: Config, problem: Problem, device: Device) -> float:
+    """What the busiest unit takes, without what all configurations take; it ranks, it predicts no time."""
+    programs_of_unit = -(-programs(config, problem) // device.units)
+    waves = max(1.0, programs(config, problem) / (device.units * config.resident))
+    warps = -(-min(config.resident, programs_of_unit) * config.warps // SCHEDULERS)
+    phases = -(-rounds(config, problem) // config.split) * STRIP // config.sets
+    worked = waves * phases * max(PHASE_CYCLES, warps * instructions(config, columns(problem)))
+    loaded = problem.n * problem.k * BYTES_PER_WEIGHT / device.units / MEMORY_BYTES_PER_CYCLE
+    both = (loaded**NEARLY_THE_LARGER + worked**NEARLY_THE_LARGER) ** (1 / NEARLY_THE_LARGER)
+    return float(both) + SPLIT_CYCLES * (config.split > 1) + WARP_CYCLES * config.warps
+
+
+def instructions(config: Config, wide: int) -> int:
+    """Of a warp in a phase, with so many columns."""
+    of_tile = TILE_INSTRUCTIONS + WIDE_INSTRUCTIONS * (wide > COLUMNS)
+    return PHASE_INSTRUCTIONS + config.sets * config.tiles * of_tile
 
 
 def rounds(config: Config, problem: Problem) -> int:

@@ -31,7 +31,10 @@ from backends.triton.quantised.few_rows import order
 # See ``order``.
 STRIP = tl.constexpr(order.STRIP)
 BLOCK_STRIPS = tl.constexpr(order.BLOCK_STRIPS)
-BLOCK_GROUPS = tl.constexpr(order.BLOCK_STRIPS * order.STRIP)
+# Words of a tile: of a group, of a block, and of its rows' numbers in a block.
+OF_GROUP = tl.constexpr(256)
+OF_BLOCK = tl.constexpr(256 * order.BLOCK_STRIPS * order.STRIP)
+OF_TILE = tl.constexpr(8 * order.BLOCK_STRIPS * order.STRIP)
 
 
 @triton.jit
@@ -45,68 +48,58 @@ def halves(words, DTYPE: tl.constexpr):
 
 
 @triton.jit
-def words_of(words_ptr, tile, group, last, tiles, TILES: tl.constexpr, WARPS: tl.constexpr, SETS: tl.constexpr):
-    """Words (2 TILES SETS x 128 WARPS: set, tile and ``u``, then warp, ``g``, ``q``, ``f``, ``s``) of a phase.
-
-    ``group`` is the first warp's first; zeros from ``last`` on.
-    """
+def words_of(first_ptr, tiles, TILES: tl.constexpr, WARPS: tl.constexpr, SETS: tl.constexpr):
+    """Words (2 TILES SETS x 128 WARPS: set, tile and ``u``, then warp, ``g``, ``q``, ``f``, ``s``) of a phase."""
     part = tl.arange(0, 2 * TILES * SETS)
     place = tl.arange(0, 128 * WARPS)
-    mine = (group + place // 128 * STRIP)[None, :] + (part // (2 * TILES))[:, None]
-    of_block = mine // STRIP % BLOCK_STRIPS + mine % STRIP * BLOCK_STRIPS
-    first = (mine // BLOCK_GROUPS * tiles + (tile * TILES + part // 2 % TILES)[:, None]).to(tl.int64) * BLOCK_GROUPS
-    offsets = (first + of_block) * 256 + (part % 2 * 128)[:, None] + (place % 128)[None, :]
-    return tl.load(words_ptr + offsets, mask=mine < last, other=0)
+    warp = place // 128
+    of_lane = warp // BLOCK_STRIPS * tiles * OF_BLOCK + warp % BLOCK_STRIPS * OF_GROUP + place % 128
+    of_part = part // (2 * TILES) * (BLOCK_STRIPS * OF_GROUP) + part // 2 % TILES * OF_BLOCK + part % 2 * 128
+    return tl.load(first_ptr + of_lane[None, :] + of_part[:, None])
 
 
 @triton.jit
-def rows_of(numbers_ptr, tile, group, last, tiles, TILES: tl.constexpr, WARPS: tl.constexpr, SETS: tl.constexpr):
+def rows_of(first_ptr, tiles, TILES: tl.constexpr, WARPS: tl.constexpr, SETS: tl.constexpr):
     """Words of two rows' numbers (32 SETS WARPS x TILES: warp, ``g``, ``q``, set) for a phase, the same for every ``q``.
 
     Each tile has a load of its own: of one for all, the compiler would bring the words to their lanes through shared memory.
     """
-    first = rows_of_tile(numbers_ptr, tile * TILES, group, last, tiles, WARPS, SETS)
+    place = tl.arange(0, 32 * SETS * WARPS)
+    warp = place // (32 * SETS)
+    of_lane = (warp // BLOCK_STRIPS * tiles * BLOCK_STRIPS + warp % BLOCK_STRIPS) * (8 * STRIP)
+    of_lane += place % (32 * SETS) // (4 * SETS) * STRIP + place % SETS
+    ptrs = first_ptr + tl.multiple_of(tl.max_contiguous(of_lane, [SETS]), [SETS])
+    first = tl.load(ptrs)
     if TILES == 1:
         return first.expand_dims(1)
     else:
-        second = rows_of_tile(numbers_ptr, tile * TILES + 1, group, last, tiles, WARPS, SETS)
+        second = tl.load(ptrs + OF_TILE)
         if TILES == 2:
             return tl.join(first, second)
         else:
-            third = rows_of_tile(numbers_ptr, tile * TILES + 2, group, last, tiles, WARPS, SETS)
-            fourth = rows_of_tile(numbers_ptr, tile * TILES + 3, group, last, tiles, WARPS, SETS)
+            third, fourth = tl.load(ptrs + 2 * OF_TILE), tl.load(ptrs + 3 * OF_TILE)
             return tl.join(tl.join(first, third), tl.join(second, fourth)).reshape(32 * SETS * WARPS, TILES)
 
 
 @triton.jit
-def rows_of_tile(numbers_ptr, tile, group, last, tiles, WARPS: tl.constexpr, SETS: tl.constexpr):
-    """``rows_of`` one tile (32 SETS WARPS)."""
-    place = tl.arange(0, 32 * SETS * WARPS)
-    mine = group + place // (32 * SETS) * STRIP + place % SETS
-    strip = mine // STRIP
-    first = (strip // BLOCK_STRIPS * tiles + tile).to(tl.int64) * BLOCK_STRIPS + strip % BLOCK_STRIPS
-    offsets = first * (8 * STRIP) + place % (32 * SETS) // (4 * SETS) * STRIP + mine % STRIP
-    offsets = tl.multiple_of(tl.max_contiguous(offsets, [SETS]), [SETS])
-    return tl.load(numbers_ptr + offsets, mask=tl.max_constancy(mine < last, [SETS]), other=0)
-
-
-@triton.jit
-def x_of(x_ptr, group, last, m, k, COLUMNS: tl.constexpr, WARPS: tl.constexpr, SETS: tl.constexpr):
+def x_of(first_ptr, left, m, k, COLUMNS: tl.constexpr, WARPS: tl.constexpr, SETS: tl.constexpr, WHOLE: tl.constexpr):
     """X of a phase in words (COLUMNS / 8 x 4 lines: ``u``, ``f``; then warp, column, ``q``, ``s``, ``p``).
 
-    Columns are sets of rows, one for each group.
+    Columns are sets of rows, one for each group; zeros where ``left`` groups or more follow the first warp's first.
     """
     ROWS: tl.constexpr = COLUMNS // SETS
     part = tl.arange(0, COLUMNS // 2)
     place = tl.arange(0, 128 * WARPS)
     column = (part // 4 * 8)[:, None] + (place % 128 // 16)[None, :]
-    row = column % ROWS
-    mine = (group + place // 128 * STRIP)[None, :] + column // ROWS
-    offsets = row.to(tl.int64) * (k // 2) + mine * 64 + (part % 4 * 16)[:, None] + (place % 16)[None, :]
-    offsets = tl.multiple_of(tl.max_contiguous(offsets, [1, 4]), [1, 4])
-    # Hints stand on each comparison: one that is always true is folded, and the hint of both with it.
-    wanted = tl.max_constancy(row < m, [1, 4]) & tl.max_constancy(mine < last, [1, 4])
-    return tl.load(x_ptr + offsets, mask=wanted, other=0)
+    # Rows that X has not are its last once more, in columns that are not stored.
+    row = tl.minimum(column % ROWS, m - 1)
+    group = place // 128 * STRIP + column // ROWS
+    of_lane = tl.multiple_of(tl.max_contiguous(row * (k // 2) + group * 64 + place % 16, [1, 4]), [1, 4])
+    ptrs = first_ptr + of_lane + (part % 4 * 16)[:, None]
+    if WHOLE:
+        return tl.load(ptrs)
+    else:
+        return tl.load(ptrs, mask=tl.max_constancy(group < left, [1, 4]), other=0)
 
 
 @triton.jit
@@ -176,8 +169,12 @@ def begin_of(xs, COLUMNS: tl.constexpr, WARPS: tl.constexpr, FORMAT: tl.constexp
 
     Of uint4 it is that for each unit of the zero point and what stands with it.
     """
-    units = tl.full((WARPS, 16, 128), -1.0 if FORMAT == "uint4" else -136.0, DTYPE)
-    return tl.dot(units, as_right(xs, COLUMNS, WARPS, DTYPE), input_precision="ieee")
+    CHAINS: tl.constexpr = 2 if COLUMNS == 8 else 1
+    OF_CHAIN: tl.constexpr = 128 // CHAINS
+    units = tl.full((CHAINS * WARPS, 16, OF_CHAIN), -1.0 if FORMAT == "uint4" else -136.0, DTYPE)
+    right = as_right(xs, COLUMNS, WARPS, DTYPE).reshape(WARPS, CHAINS, OF_CHAIN, COLUMNS).permute(1, 0, 2, 3)
+    sums = tl.dot(units, right.reshape(CHAINS * WARPS, OF_CHAIN, COLUMNS), input_precision="ieee")
+    return tl.sum(sums.reshape(CHAINS, WARPS, 16, COLUMNS), 0)
 
 
 @triton.jit
@@ -221,7 +218,6 @@ def loads_of(
     scales_ptr,
     zeros_ptr,
     tile,
-    last,
     tiles,
     m,
     k,
@@ -229,18 +225,40 @@ def loads_of(
     COLUMNS: tl.constexpr,
     WARPS: tl.constexpr,
     SETS: tl.constexpr,
+    WHOLE: tl.constexpr,
     FORMAT: tl.constexpr,
 ):
-    """All that a phase takes: words, scales, zero points (of int4 the scales once more) and X; zeros from group ``last`` on."""
-    turn = phase * SETS  # of a warp's groups
-    group = turn + turn // STRIP * (STRIP * (WARPS - 1))
-    xs = x_of(x_ptr, group, last, m, k, COLUMNS, WARPS, SETS)
-    scales = rows_of(scales_ptr, tile, group, last, tiles, TILES, WARPS, SETS)
+    """All that a phase takes: words, scales, zero points (of int4 the scales once more) and X.
+
+    What all programs have in common of an address is one number, what a lane has is the same in every phase, and what a
+    register has is a constant of its load.
+    """
+    OF_STRIP: tl.constexpr = STRIP // SETS
+    turn = phase // OF_STRIP
+    group = (phase - turn * OF_STRIP) * SETS
+    strip = turn * WARPS
+    xs = x_of(x_ptr + (strip * STRIP + group) * 64, k // 128 - strip * STRIP - group, m, k, COLUMNS, WARPS, SETS, WHOLE)
+    block = strip // BLOCK_STRIPS
+    strip -= block * BLOCK_STRIPS
+    at = (block * tiles + tile * TILES).to(tl.int64)
+    first = tl.multiple_of(at * OF_TILE + strip * (8 * STRIP) + group, SETS)
+    scales = rows_of(scales_ptr + first, tiles, TILES, WARPS, SETS)
     zeros = scales
     if FORMAT == "uint4":
-        zeros = rows_of(zeros_ptr, tile, group, last, tiles, TILES, WARPS, SETS)
-    words = words_of(words_ptr, tile, group, last, tiles, TILES, WARPS, SETS)
+        zeros = rows_of(zeros_ptr + first, tiles, TILES, WARPS, SETS)
+    first = at * OF_BLOCK + (strip + group * BLOCK_STRIPS) * OF_GROUP
+    words = words_of(words_ptr + tl.multiple_of(first, 128), tiles, TILES, WARPS, SETS)
     return words, scales, zeros, xs
+
+
+@triton.jit
+def of_warps(acc, ROWS: tl.constexpr, KEPT: tl.constexpr, WARPS: tl.constexpr):
+    """The sum (ROWS x KEPT) of what each warp has: half of them give theirs to the other half, until one is left."""
+    if WARPS == 1:
+        return acc.reshape(ROWS, KEPT)
+    else:
+        low, high = tl.split(acc.reshape(2, WARPS // 2, ROWS, KEPT).permute(1, 2, 3, 0))
+        return of_warps(low + high, ROWS, KEPT, WARPS // 2)
 
 
 @triton.jit
@@ -262,6 +280,7 @@ def few_rows(
     SETS: tl.constexpr,
     WARPS: tl.constexpr,
     SPLIT: tl.constexpr,
+    WHOLE: tl.constexpr,
     FORMAT: tl.constexpr,
     DTYPE: tl.constexpr,
     ASM: tl.constexpr,
@@ -278,38 +297,41 @@ def few_rows(
     OF_STRIP: tl.constexpr = STRIP // SETS
     part = tl.program_id(0) % SPLIT
     tile = tl.program_id(0) // SPLIT
-    groups = k // 128
-    rounds = tl.cdiv(tl.cdiv(groups, STRIP), WARPS)
+    rounds = tl.cdiv(tl.cdiv(k // 128, STRIP), WARPS)
     first = rounds * part // SPLIT * OF_STRIP
     last = rounds * (part + 1) // SPLIT * OF_STRIP
-    stop = tl.minimum(rounds * (part + 1) // SPLIT * WARPS * STRIP, groups)
     words, scales, zeros, xs = loads_of(
-        first, words_ptr, x_ptr, scales_ptr, zeros_ptr, tile, stop, tiles, m, k, TILES, COLUMNS, WARPS, SETS, FORMAT
+        first, words_ptr, x_ptr, scales_ptr, zeros_ptr, tile, tiles, m, k, TILES, COLUMNS, WARPS, SETS, WHOLE, FORMAT
     )
+    words_b, scales_b, zeros_b, xs_b = words, scales, zeros, xs
     acc = tl.zeros((WARPS, ROWS, COLUMNS), dtype=tl.float32)
     for phase in range(first, last, 2):
         begin = begin_of(xs, COLUMNS, WARPS, FORMAT, DTYPE)
         if phase < beyond:
-            words_b, scales_b, zeros_b, xs_b = loads_of(
-                phase + 1, words_ptr, x_ptr, scales_ptr, zeros_ptr, tile, stop, tiles, m, k, TILES, COLUMNS, WARPS, SETS, FORMAT
-            )
+            if phase + 1 < last:
+                words_b, scales_b, zeros_b, xs_b = loads_of(
+                    phase + 1, words_ptr, x_ptr, scales_ptr, zeros_ptr, tile, tiles, m, k,
+                    TILES, COLUMNS, WARPS, SETS, WHOLE, FORMAT,
+                )  # fmt: skip
             if phase + 1 < beyond:
                 acc = plus_phase(acc, words, scales, zeros, xs, begin, TILES, COLUMNS, WARPS, SETS, FORMAT, DTYPE, ASM)
                 if phase + 1 < last:
                     begin = begin_of(xs_b, COLUMNS, WARPS, FORMAT, DTYPE)
                     if phase + 2 < beyond:
-                        words, scales, zeros, xs = loads_of(
-                            phase + 2, words_ptr, x_ptr, scales_ptr, zeros_ptr, tile, stop, tiles, m, k,
-                            TILES, COLUMNS, WARPS, SETS, FORMAT,
-                        )  # fmt: skip
+                        if phase + 2 < last:
+                            words, scales, zeros, xs = loads_of(
+                                phase + 2, words_ptr, x_ptr, scales_ptr, zeros_ptr, tile, tiles, m, k,
+                                TILES, COLUMNS, WARPS, SETS, WHOLE, FORMAT,
+                            )  # fmt: skip
                         if phase + 3 < beyond:
                             acc = plus_phase(
                                 acc, words_b, scales_b, zeros_b, xs_b, begin, TILES, COLUMNS, WARPS, SETS, FORMAT, DTYPE, ASM
                             )
     if KEPT == 1:
-        found = tl.sum(tl.sum(acc, 2), 0).reshape(ROWS, 1)
-    else:
-        found = tl.sum(tl.sum(acc.reshape(WARPS, ROWS, SETS, KEPT), 2), 0)
+        acc = tl.sum(acc, 2)
+    elif SETS > 1:
+        acc = tl.sum(acc.reshape(WARPS, ROWS, SETS, KEPT), 2)
+    found = of_warps(acc.reshape(WARPS, ROWS, KEPT), ROWS, KEPT, WARPS)
     rows = tile * ROWS + tl.arange(0, ROWS)
     columns = tl.arange(0, KEPT)
     c_ptrs = c_ptr + columns[None, :].to(tl.int64) * n + rows[:, None]

@@ -23,6 +23,7 @@ BITS = 4
 STRIP = 4  # groups
 BLOCK_STRIPS = 4
 ROW_MULTIPLE = 64  # so that the tiles of a program are whole, whatever its configuration
+BLOCK_MULTIPLE = 2  # so that the strips of eight warps are
 CHUNK_CODES = 1 << 22  # moved at a time, a byte each before they are packed
 _SPLIT = (2, 8, 2, 2, 4, 2, 2, 2)  # h, g | u, f, q, s, p, e
 
@@ -77,7 +78,7 @@ class Ordered:
         (rows, k), device = weights.shape, weights.data.device
         tiles = (rows + -rows % ROW_MULTIPLE) // TILE_ROWS
         groups = BLOCK_STRIPS * STRIP
-        blocks = -(-k // (groups * GROUP_K))
+        blocks = -(-k // (groups * GROUP_K * BLOCK_MULTIPLE)) * BLOCK_MULTIPLE
 
         def room(of_group: int, dtype: torch.dtype) -> torch.Tensor:
             return torch.zeros(blocks, tiles, groups * of_group, dtype=dtype, device=device)
@@ -97,7 +98,7 @@ class Ordered:
             codes = _whole(unpack(self.source.data.view(torch.uint8)[span.start : span.stop], BITS))
             first = span.start // TILE_ROWS
             words = in_blocks(ordered(codes)).view(torch.int32)
-            self.words[:, first : first + words.shape[1]] = words
+            self.words[: len(words), first : first + words.shape[1]] = words
         _place(self.source.scales, self.scales)
         if self.zero_points is not None:
             assert self.source.zero_points is not None
@@ -106,7 +107,7 @@ class Ordered:
 
 def _place(per_group: torch.Tensor, out: torch.Tensor) -> None:
     lanes = by_lanes(_whole(per_group))
-    out[:, : lanes.shape[1]] = lanes
+    out[: len(lanes), : lanes.shape[1]] = lanes
 
 
 def _whole(rows: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ from backends.triton.quantised.emulated import of_converted_weights
 from backends.triton.quantised.few_rows import config as configs
 from backends.triton.quantised.few_rows.config import Config, columns, programs
 from backends.triton.quantised.few_rows.kernel import few_rows
-from backends.triton.quantised.few_rows.order import GROUP_K, Ordered
+from backends.triton.quantised.few_rows.order import GROUP_K, STRIP, Ordered
 from backends.triton.quantised.problem import Problem
 
 BEYOND = 1 << 30  # a phase that no product has
@@ -37,6 +37,7 @@ def call(problem: Problem, config: Config, x: torch.Tensor, w: Ordered, c: torch
         "SETS": config.sets,
         "WARPS": config.warps,
         "SPLIT": config.split,
+        "WHOLE": problem.k % (GROUP_K * STRIP * config.warps) == 0,
         "FORMAT": "uint4" if problem.zero_point else "int4",
         "DTYPE": tl.bfloat16,
         "ASM": True,
