@@ -4,6 +4,8 @@ from suite.errors import UsageError
 
 # A flush the size of the cache leaves some of what was there: caches are no perfect queues, and some hold other lines back.
 LEAST_FLUSH_FACTOR = 2.0
+# A flush is written and read before every launch: a slip of a digit is told before it takes the memory.
+MOST_FLUSH_FACTOR = 64.0
 
 
 def flush_factor(backend: str, factor: float) -> float:
@@ -12,5 +14,10 @@ def flush_factor(backend: str, factor: float) -> float:
         raise UsageError(
             f"backends.{backend}.options.flush_factor={factor:g} would leave data in the cache that a cold case must not find; "
             f"it is at least {LEAST_FLUSH_FACTOR:g}"
+        )
+    if factor > MOST_FLUSH_FACTOR:
+        raise UsageError(
+            f"backends.{backend}.options.flush_factor={factor:g} last-level caches before every launch are more than "
+            f"{MOST_FLUSH_FACTOR:g}; {LEAST_FLUSH_FACTOR:g} are enough for a cold one"
         )
     return factor

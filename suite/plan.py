@@ -183,7 +183,8 @@ def _cases(
 ) -> Iterator[PlannedCase]:
     """One workload on one machine: every regime, implementation and set of switches that is not too long."""
     fitting = [each for each in asked if not _too_long(each.floor_s, config)]
-    variants = product(_variants(job, config.measure, settings.implementations, wants_burst), fitting)
+    each_once = dict.fromkeys(_variants(job, config.measure, settings.implementations, wants_burst))
+    variants = product(each_once, fitting)
     cases = [
         (each, Case(each.workload, implementation, machine.slot.backend, regime, each.switches, job.method_version))
         for (regime, implementation), each in variants

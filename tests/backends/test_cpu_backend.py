@@ -48,7 +48,11 @@ def test_threads_are_set_and_recorded() -> None:
         ({"threads": True}, "threads=True"),
         ({"flush_factor": -1}, "flush_factor=-1"),
         ({"flush_factor": 1.9}, "flush_factor=1.9 would leave data in the cache .* at least 2"),
-        ({"telemetry_period_s": "fast"}, "telemetry_period_s='fast'"),
+        ({"flush_factor": 1e9}, "flush_factor=1e.09 last-level caches .* more than 64"),
+        ({"flush_factor": float("nan")}, "flush_factor=nan is not a number above 0; the default is 2"),
+        ({"telemetry_period_s": "fast"}, "telemetry_period_s='fast' is not a number above 0 and at most 60"),
+        ({"telemetry_period_s": 0}, "telemetry_period_s=0 is not a number above 0 and at most 60; the default is 0.02"),
+        ({"telemetry_period_s": 1e9}, "at most 60"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:

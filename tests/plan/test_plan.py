@@ -147,6 +147,21 @@ def test_case_keys_are_unique_and_stable():
     assert [c.case.key for c in cases] == [c.case.key for c in plan(config(shapes=["512", "1024"]), [slot(H200)])]
 
 
+@pytest.mark.parametrize(
+    "twice",
+    [
+        {"implementations": ["library", "library"]},
+        {"formats": ["bf16", "bf16"], "shapes": ["512", "512x512x512"]},
+        {"measure": MeasureSettings(regimes=["standard", "warm/sustained/device", "cold/sustained/device"])},
+        {"measure": MeasureSettings(regimes=["cold/sustained/device", "standard"])},
+    ],
+)
+def test_what_is_asked_for_twice_is_measured_once(twice):
+    cases = plan(config(**{"formats": ["bf16"], "shapes": ["512"]} | twice), [slot(CPU)])
+    keys = [each.case.key for each in gemm(cases)]
+    assert len(set(keys)) == len(keys) == 2  # cold and warm
+
+
 def test_a_shape_over_memory_is_refused_with_need_limit_and_remedy():
     with pytest.raises(UsageError) as error:
         plan(config(formats=["bf16"], shapes=["300000"]), [slot(H200)])

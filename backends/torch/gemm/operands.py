@@ -93,7 +93,7 @@ def misfit(workload: Workload, target: Target) -> str | None:
     """Why operands cannot be stored so; ``None`` when they can."""
     sizes, formats = Sizes.of(workload), quantised_formats(workload, target)
     if any(formats) and sizes.layout != "nt":
-        return f"{workload.format} has its scales along K, which lies contiguous in layout nt, not in {sizes.layout}; take nt"
+        return f"operands quantised to {workload.format} lie with K contiguous, as in layout nt, not {sizes.layout}; take nt"
     pairs = zip(formats, (sizes.m, sizes.n), strict=True)
     told = (each.misfit(rows, sizes.k) for each, rows in pairs if each is not None)
     return next((each for each in told if each is not None), None)
