@@ -13,6 +13,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from suite.outcome import Outcome
 from suite.report.cases import DIGITS, POINTS
 from suite.report.collective_html import collective_figures, collective_sections
 from suite.report.contest_html import contest_section
@@ -127,6 +128,8 @@ def _device(run: RunReport, device: DeviceReport, index: int) -> Html:
 
 def _headlines(device: DeviceReport) -> Html:
     if not device.headlines:
+        if all(row.outcome == Outcome.OK and not row.flop_s for row in device.rows):
+            return join(())  # collectives and calibrations have no place on it
         return tag("p", "No measured result reached the roofline; the table says how each case ended.", class_="notice")
     cards = (_card(headline) for headline in device.headlines)
     listed = tag("ul", *cards, class_="cards", aria_label="Best result of each format")

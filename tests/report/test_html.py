@@ -17,6 +17,7 @@ from suite.report.html import render_html
 from suite.report.markdown import render_markdown
 from suite.report.method import OUTCOMES
 from suite.report.tags import script_json, tag
+from tests.collectives.rows import collective
 from tests.report.builders import FakeReader, device, failed, result, run_info, sweep
 from tests.report.pages import Page
 from tests.report.recordings import sustained
@@ -210,6 +211,12 @@ def test_a_simulated_run_makes_no_headline_and_says_so():
     notices = " ".join(page.text(i) for i in page.find("p", **{"class": "notice"}) + page.find("p", role="note"))
     assert "simulated" in notices
     assert page.find("ul", **{"class": "cards"}) == []
+
+
+def test_a_run_with_nothing_to_place_on_a_roofline_is_no_failure():
+    rows = (collective("all_reduce", 2, 4096, 20e-6),)
+    assert "reached the roofline" not in render(rows=rows)
+    assert "reached the roofline" in render(rows=(failed("crashed", "gone"),))
 
 
 def test_a_device_without_a_spec_sheet_says_so():
