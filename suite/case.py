@@ -185,7 +185,9 @@ def sizes_of(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     rest = dict(params)
     product = [str(rest.pop(name)) for name in ("m", "n", "k") if name in rest]
     told = [str(rest.pop(name)) for name in ("direction",) if name in rest]
-    told += ["x".join(product)] * bool(product) + _heads(rest) + _lengths(rest)
+    told += ["x".join(product)] * bool(product)
+    told += [f"groups={rest.pop('groups')}"] if "groups" in rest else []
+    told += _heads(rest) + _lengths(rest)
     told += [str(rest.pop(name)) for name in ("mask",) if name in rest]
     return " ".join(told), rest
 

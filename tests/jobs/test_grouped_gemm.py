@@ -2,6 +2,7 @@
 
 import pytest
 
+from suite import case
 from suite.case import Case, Regime, shape_label
 from suite.errors import UsageError
 from suite.jobs.gemm import GemmJob
@@ -36,6 +37,14 @@ def test_bytes_and_operations_of_deepseeks_by_hand():
     assert work.flops == 2 * 32768 * 6144 * 7168 == 2_886_218_022_912
     assert (work.pipe, work.traffic_bytes) == ("bf16", None)
     assert work.arithmetic_intensity == pytest.approx(2_886_218_022_912 / 1_224_736_784)
+
+
+def test_the_number_of_groups_is_a_size_that_every_title_has() -> None:
+    workload = only(groups=["4x64"], shapes=["256x512"])
+    sizes, rest = case.sizes_of(dict(workload.params))
+    assert sizes == "256x256x512 groups=4"
+    assert "groups" not in rest
+    assert shape_label(workload).startswith(f"{sizes} ")
 
 
 def test_one_group_is_a_plain_product_with_a_place_where_it_ends():
@@ -200,7 +209,7 @@ def test_what_is_asked_for_twice_is_measured_once_and_everything_has_a_title_of_
     titles = [shape_label(workload) for workload in found]
     assert len(found) == len(set(titles)) == len({workload.key for workload in found}) == 3 * 4
     assert titles[0] == "32768x4096x4096 groups=4 spread=uniform"
-    assert titles[-1] == "32768x4096x2048 alignment=128 groups=8 spread=skewed"  # gate_up of one expert a token is 8x4096
+    assert titles[-1] == "32768x4096x2048 groups=8 alignment=128 spread=skewed"  # gate_up of one expert a token is 8x4096
 
 
 @pytest.mark.parametrize("sizes", [Sizes(4, 32, 8, 16), Sizes(4, 32, 8, 16, "skewed", top_k=2, alignment=64)])
