@@ -117,6 +117,8 @@ class RoofSet:
         return RoofSet(tuple(line for line in self.lines if line.kind in kinds), self.notes, memory)
 
 
+TRUSTED = "resolved and not contended"  # what may be a roof
+
 # The marks by which ``doubtful`` holds.
 DOUBTS = ("± not resolved", "one sample", "no interval", "not converged", "not steady", "contended")
 
@@ -215,7 +217,9 @@ def judged_roof_set(judged: Sequence[Judged], bandwidth_bytes_s: float | None, b
         roofs += [replace(line, sheet=each.name) if len(judged) > 1 else line for line in lines]
         notes += [f"{each.name}: {note}" if len(judged) > 1 else note for note in said]
     if bandwidth_bytes_s is None:
-        notes.append("no measured bandwidth: empirical roofs have no memory part")
+        notes.append(f"no empirical memory roof: no read, copy or triad is {TRUSTED}")
+    if unroofed := sorted({key.pipe for key in _shown(rows) if key not in best}):
+        notes.append(f"no empirical roof of {', '.join(unroofed)}: no measured result is {TRUSTED}")
     memory = None if bandwidth_bytes_s is None else Memory(bandwidth_bytes_s)
     return RoofSet((*roofs, *_empirical_roofs(rows, bandwidth_bytes_s, best)), tuple(notes), memory)
 
@@ -277,11 +281,14 @@ def _by_peak(peaks: Mapping[str, float | None]) -> dict[float, list[str]]:
 def _empirical_roofs(
     rows: Sequence[ResultRow], bandwidth: float | None, best: Mapping[EmpiricalKey, float]
 ) -> tuple[Roof, ...]:
-    shown = {EmpiricalKey(row.pipe, row.load) for row in rows if row.pipe and drawable(row)}
-    keys = sorted(key for key in shown if key in best)
+    keys = sorted(key for key in _shown(rows) if key in best)
     return tuple(
         Roof("empirical", (key.pipe,), key.load, best[key], bandwidth, _only_format(rows, (key.pipe,))) for key in keys
     )
+
+
+def _shown(rows: Sequence[ResultRow]) -> set[EmpiricalKey]:
+    return {EmpiricalKey(row.pipe, row.load) for row in rows if row.pipe and drawable(row)}
 
 
 def _only_format(rows: Sequence[ResultRow], pipes: Sequence[str]) -> str | None:

@@ -134,6 +134,16 @@ def test_an_emulation_has_a_roof_of_its_own_in_operations_of_what_it_computes():
     assert (emulated.label, native.label) == ("int8x28 68.6 TFLOP/s", "int8 1.92 POP/s")
 
 
+def test_a_roof_that_nothing_set_is_named_with_why():
+    rows = [result(pipe="bf16"), result(pipe="tf32")]
+    trusted = "resolved and not contended"
+    found = roof_set(rows, None, None, {EmpiricalKey("bf16", rows[0].load): 1e12}).notes
+    assert f"no empirical memory roof: no read, copy or triad is {trusted}" in found
+    assert f"no empirical roof of tf32: no measured result is {trusted}" in found
+    both = {EmpiricalKey(pipe, rows[0].load): 1e12 for pipe in ("bf16", "tf32")}
+    assert not [note for note in roof_set(rows, None, 1e12, both).notes if trusted in note]
+
+
 def test_notes_on_a_derived_device_do_not_speak_of_a_sheet_that_is_not_there():
     derived = replace(SPEC, derived=True, memory=replace(SPEC.memory, bandwidth_bytes_s=NOT_FOUND))
     notes = roof_set([result(pipe="fp4")], derived, None, {}).notes
@@ -174,7 +184,7 @@ def test_results_that_two_sheets_judged_have_the_roofs_of_both_under_their_names
         ("two", "tf32", 50e9),
         ("two", "bf16", 50e9),
     ]
-    assert found.notes == ("judged by 2 sheets, each with roofs of its own: one, two",)
+    assert found.notes[0] == "judged by 2 sheets, each with roofs of its own: one, two"
     assert found.lines[0].label == "one: bf16 960 TFLOP/s"
     texts = [trace.hovertext for trace in roofline_figure([*rows[0], *rows[1]], found).data if trace.meta == "roof"]
     slopes = [text for text in texts if "memory" in text]
