@@ -190,8 +190,9 @@ def _detail(reader: "Reader", run_id: str | None, case: str) -> "ResultDetail":
         run = reader.resolve(run_id).run
         rows = reader.results(run)
         if not 1 <= int(case) <= len(rows):
+            numbered = f"its {len(rows)} are numbered from 1 on" if rows else "none of its cases has ended yet"
             raise UsageError(
-                f"run {run} has no case number {case}: it has {len(rows)}, from 1 on, as run and show number them; "
+                f"run {run} has no case number {case}: {numbered}, as run and show number them; "
                 f"a key has at least {KEY_LENGTH} characters, and `roofbench show {run} --keys` lists them"
             )
         return reader.detail(rows[int(case) - 1].result_id)

@@ -29,7 +29,7 @@ def lacks_joules(info: RunInfo, rows: Sequence[ResultRow]) -> bool:
 
 def no_joules(why: str) -> str:
     """One line of it."""
-    return f"no joules: measure.energy=true was asked for, and no energy was read: {why}"
+    return f"no joules: measure.energy=true is set, and no energy was read: {why}"
 
 
 def why_no_joules(source: Source, info: RunInfo, rows: Sequence[ResultRow]) -> str:

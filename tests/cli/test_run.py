@@ -108,7 +108,7 @@ def test_a_case_is_named_by_the_number_that_the_run_printed(measured: Path) -> N
     assert title in keyed
     missing = roofbench(measured, "show", "latest", "27")
     assert missing.status != 0
-    assert "has no case number 27: it has 7, from 1 on" in missing.err
+    assert "has no case number 27: its 7 are numbered from 1 on" in missing.err
     brief = roofbench(measured, "show", "latest", keyed.split()[1][:3].replace("0", "a") + "z")
     assert "is too short for a key, of which at least 6 characters are needed" in brief.err
 

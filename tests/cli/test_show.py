@@ -361,7 +361,7 @@ def test_the_list_of_runs_tells_backends_apart() -> None:
 
 def test_joules_that_were_asked_for_and_are_absent_are_missed_in_one_line() -> None:
     asked = run_info(config={"measure": {"energy": True}})
-    line = "no joules: measure.energy=true was asked for, and no energy was read: "
+    line = "no joules: measure.energy=true is set, and no energy was read: "
     found = list(run_lines(asked, [device()], rows(), PLAIN))
     assert line_with("no joules", found) == f"{line}`roofbench show {asked.run} 1` says why under telemetry"
     found = list(run_lines(asked, [device()], rows(), PLAIN, without_joules={0: "no counter"}))

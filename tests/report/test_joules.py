@@ -15,7 +15,7 @@ from tests.report.recordings import sustained
 
 ASKED = run_info(config={"measure": {"energy": True}})
 WHY = "no RAPL energy counter: a guest is not shown its host's"
-LINE = f"no joules: measure.energy=true was asked for, and no energy was read: {WHY}"
+LINE = f"no joules: measure.energy=true is set, and no energy was read: {WHY}"
 
 
 def without_counter(row):
@@ -31,8 +31,8 @@ def reader_of(*rows, info=ASKED, measured=without_counter):
 def test_a_report_says_once_of_a_device_that_joules_are_absent_and_why(with_cases):
     document = build(reader_of(result(), result(512), failed("unsupported", "no unit", format="tf32")), ["latest"], with_cases)
     assert [device.joules for device in document.runs[0].devices] == [LINE]
-    assert render_markdown(document).count("Note: no joules: measure.energy=true was asked for") == 1
-    assert "No joules: measure.energy=true was asked for, and no energy was read: no RAPL" in render_html(document)
+    assert render_markdown(document).count("Note: no joules: measure.energy=true is set") == 1
+    assert "No joules: measure.energy=true is set, and no energy was read: no RAPL" in render_html(document)
 
 
 @pytest.mark.parametrize(
