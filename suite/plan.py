@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple, Self
 
-from suite import predict_cpu
+from suite import predict_cpu, predict_xla
 from suite.backend import DeviceInfo
 from suite.case import Case, Items, Regime, Workload, shape_label
 from suite.errors import UsageError
@@ -325,12 +325,12 @@ def _planned(
 
 def _predicted_s(asked: _Asked, regime: Regime, machine: Machine, measure: MeasureSettings, rounds: int = 1) -> float:
     """A rough wall time, settling and sampling of all alternating rounds together: for a time-left display and deadlines."""
-    launch_s = 2 * (asked.floor_s or 0.0)
+    launch_s, info = 2 * (asked.floor_s or 0.0), machine.slot.info
+    setup_s = SETUP_S + (predict_xla.besides_s(asked.work, info) if info is not None and info.backend == "xla" else 0.0)
     if regime.load == "burst":
         idle_s = measure.burst_first_idle_s + (measure.burst_windows - 1) * measure.burst_idle_s
-        return SETUP_S + rounds * (idle_s + measure.burst_windows * max(measure.burst_window_s, 2 * launch_s))
+        return setup_s + rounds * (idle_s + measure.burst_windows * max(measure.burst_window_s, 2 * launch_s))
     flush_s = 0.0
-    info = machine.slot.info
     if regime.cache == "cold" and info is not None and info.cold_by == "flush":
         flush_s = 2 * (info.llc_bytes or 0) / FLUSH_BYTES_S
     if info is not None and machine.ceilings is not None and info.backend == "cpu":
@@ -341,7 +341,7 @@ def _predicted_s(asked: _Asked, regime: Regime, machine: Machine, measure: Measu
     samples = measure.min_batches if rounds == 1 else LEAST_SAMPLES
     sampling_s = max(measure.min_time_s, energy_window_s(measure), samples * max(measure.sample_s, launch_s + flush_s))
     settling_s = (SETTLING_WINDOWS + (rounds - 1) * BRIEF_SHARE) * measure.steady_window_s
-    return SETUP_S + settling_s + rounds * sampling_s
+    return setup_s + settling_s + rounds * sampling_s
 
 
 def _floor_s(workload: Workload, work: Work, machine: Machine) -> float | None:

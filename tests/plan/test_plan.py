@@ -127,6 +127,26 @@ def test_predicted_time_follows_the_energy_window_and_the_rounds(monkeypatch):
     assert burst["ten"]["cold/burst/device"] > 9 * burst["one"]["cold/burst/device"]
 
 
+# Whole seconds of cases through XLA on an H200: fp8 and int8, sustained and cold.
+XLA_TOOK_S = {("fp8_e4m3", 8192): 37, ("fp8_e4m3", 16384): 130, ("int8", 8192): 13, ("int8", 16384): 33}
+
+
+def test_what_xla_spends_on_compiling_and_checking_is_in_the_predicted_time():
+    xla = slot(replace(H200, backend="xla"))
+    settings = config(
+        formats=["fp8_e4m3", "int8"], shapes=["8192", "16384"], measure=MeasureSettings(regimes=["cold/sustained/device"])
+    )
+    cases = plan(settings, [xla])
+    for each in gemm(cases):
+        workload = each.case.workload
+        assert 1 / 3 < each.predicted_s / XLA_TOOK_S[workload.format, workload.param("m")] < 3
+    read, *_ = [each for each in cases if each.case.workload.job == "calibration" and each.case.workload.param("op") == "read"]
+    assert 10 < read.predicted_s < 20
+    assert all(each.predicted_s < 4 for each in plan(settings, [slot(H200)]))
+    on_host = plan(config(formats=["fp32"], shapes=["8192"]), [slot(replace(CPU, backend="xla"))])
+    assert max(each.predicted_s for each in gemm(on_host)) < 10  # a processor has no autotuner
+
+
 def test_every_case_on_every_device_with_its_own_slot():
     cases = plan(config(formats=["bf16", "fp32"], shapes=["512", "1024"]), [slot(H200, 0), slot(H200, 1)])
     by_slot = [{c.case.key for c in cases if c.slot == index} for index in (0, 1)]
