@@ -3,6 +3,7 @@
 ``plan`` and ``run`` ask alike, so that the one counts what the other does.
 """
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -82,14 +83,28 @@ def store_file(url: str) -> Path | None:
 
 
 def going_on(config: "RunConfig", overrides: Sequence[str]) -> "tuple[RunConfig, RunInfo | None]":
-    """The configuration to measure and the run to go on with, if any; ``UsageError`` for a run that is complete."""
+    """The configuration to measure and the run to go on with, if any; ``UsageError`` for a run that is complete, and for one of
+    other ranks than were started.
+    """
     if not config.resume:
         return config, None
+    from suite.ranks.join import refuse_elsewhere
+    from suite.ranks.launched import part
+
     stored, resumed = stored_run(config, overrides)
     if resumed.status == "complete":
         raise UsageError(f"run {resumed.run} is complete, nothing is left to measure; start a new run without resume")
+    refuse_elsewhere(stored, resumed.run, part(os.environ), going_on_command(resumed.run, config.store.url))
     limit_s = config.max_time_s if any(_key(override) == TIME_LIMIT for override in overrides) else stored.max_time_s
     return replace(stored, store=config.store, resume=resumed.run, wait_s=config.wait_s, max_time_s=limit_s), resumed
+
+
+def going_on_command(run: str, url: str) -> str:
+    """What a person types, or has a launcher start, to go on with a run."""
+    from suite.commands.options import store_override
+    from suite.store.files import locate
+
+    return f"roofbench run resume={run}{store_override(locate(url))}"
 
 
 def _key(override: str) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import gc
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,8 @@ DETAIL = """\
 Takes the same overrides as run and measures nothing. Device facts come from a probe in a child process, kept until the
 driver, the boot or the packages change; hardware=NAME plans for a machine that is not here, or where that sheet is of the one
 that is, for this one. Where neither is known, memory is not checked, and the plan says so. Calibration is planned on a device
-that has none in the store; resume=RUN leaves out what that run has measured."""
+that has none in the store; resume=RUN leaves out what that run has measured. Under torchrun, srun or mpirun rank 0 plans for
+the ranks that were started."""
 EXAMPLES = """\
 roofbench plan                                              the quick experiment on the best device
 roofbench plan experiment=standard hardware=nvidia-h200-sxm5-141gb
@@ -75,7 +77,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Plan and print; lines are written as they are made."""
+    """Plan and print; lines are written as they are made.  Of a launch's processes the first does, as it would measure."""
+    from suite.ranks.join import is_first
+
+    if not is_first():
+        return 0
     with _no_garbage_collection():
         from suite.config import compose
 
@@ -112,13 +118,16 @@ def _json_lines(planned: Planned) -> Iterator[str]:
 def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
     """Plan for the sheet that ``hardware`` names, else for the devices found here, else without device facts.
 
-    What is left of the run that ``resume`` names is planned for the devices found here, as the run would be.
+    What is left of the run that ``resume`` names is planned for the devices found here, as the run would be; so are the ranks
+    of a launcher, of which none is waited for.
     """
     from suite.commands.known import cases, going_on, look
     from suite.commands.opening import refuse_planned
     from suite.commands.placing import here, place
+    from suite.ranks.join import placed as over_ranks
+    from suite.ranks.launched import part
 
-    config, resumed = going_on(config, overrides)
+    config, resumed = going_on(over_ranks(config, overrides, part(os.environ)), overrides)
     placed = place(config) if resumed is None else here(config)
     if any(slot.info and slot.info.uid for slot in placed.slots):  # what is planned here would be run here
         refuse_planned(config.store.url)

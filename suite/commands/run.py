@@ -1,6 +1,7 @@
 """``roofbench run``: measure, store, and show."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -34,8 +35,9 @@ experiment, store, launcher, hardware. Bad settings end the command before anyth
 
 A run can be interrupted and goes on with resume=RUN or resume=latest; what was finished is kept. So does one that reached its
 own max_time_s, which is no interruption: its exit status is 0, or 3 where a case that it measured went wrong. A device that
-another run holds ends the command; wait_s=SECONDS waits for it. -m makes one run for each combination of values given with
-commas, all in the same store, and none where one of them cannot run here; Hydra notes what it swept under ./multirun.
+another run holds ends the command; wait_s=SECONDS waits for it. Collectives that torchrun, srun or mpirun started go on under
+one of them, with as many ranks. -m makes one run for each combination of values given with commas, all in the same store, and
+none where one of them cannot run here; Hydra notes what it swept under ./multirun.
 
 --cfg and --info show what would be composed, as in any Hydra program; the files that it comes from, which --cfg names, say
 what each setting means. --cfg experiment prints it, or with resume=RUN a stored run's settings, as one experiment file: what to
@@ -113,14 +115,19 @@ def _print_experiment(args: argparse.Namespace) -> int:
     from suite.commands.known import stored_run
     from suite.config import compose, to_stored
     from suite.experiment_file import experiment_file, missing_elsewhere
+    from suite.ranks.join import joined_ranks, refuse_joined_by_hand, start_again
 
+    refuse_joined_by_hand(args.overrides)
     config, what = compose(args.overrides, args.config_dir), "a run"
     if config.resume:
         config, info = stored_run(config, args.overrides)
         what = f"run {info.run}"
     stored = to_stored(config)
     sys.stdout.write(experiment_file(stored, what))
-    sys.stderr.writelines(f"roofbench: not in this file: {clause}\n" for clause in missing_elsewhere(stored))
+    missing = missing_elsewhere(stored)
+    if ranks := joined_ranks(config):
+        missing.append(f"the launcher that started its {ranks} ranks; {start_again(ranks)}")
+    sys.stderr.writelines(f"roofbench: not in this file: {clause}\n" for clause in missing)
     return 0
 
 
@@ -134,13 +141,15 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
     from suite.commands.opening import refuse_store
     from suite.config.multirun import sweep
     from suite.errors import RoofbenchError
-    from suite.ranks.join import stores_here, taking_part
+    from suite.ranks.join import is_first, placed, taking_part, told_by_rank_0
+    from suite.ranks.launched import part
     from suite.report.printable import printable
 
-    statuses = []
+    own, statuses = part(os.environ), []
 
     def task(config: "RunConfig", overrides: Sequence[str]) -> None:
-        sys.stdout.write(f"\n{printable(' '.join(overrides))}\n")
+        if is_first():
+            sys.stdout.write(f"\n{printable(' '.join(overrides))}\n")
         try:
             statuses.append(taking_part(config, overrides, measure))
         except RoofbenchError as error:
@@ -150,8 +159,11 @@ def _sweep_configurations(args: argparse.Namespace) -> int:
             raise KeyboardInterrupt
 
     def refuse(config: "RunConfig", overrides: Sequence[str]) -> None:
-        _resolved(*going_on(config, overrides))
-        if stores_here(config):
+        with told_by_rank_0(own):
+            config = placed(config, overrides, own)
+        if is_first() or not config.resume:
+            _resolved(*going_on(config, overrides))
+        if is_first():
             refuse_store(config.store.url)
 
     sweep(args.overrides, args.config_dir, task, refuse)
@@ -185,6 +197,7 @@ def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
     from suite.commands.known import going_on, look
     from suite.commands.opening import Opening, refuse_store
     from suite.locks import Wait, hold
+    from suite.ranks.join import joined_ranks
     from suite.sweep import devices, started
 
     config, resumed = going_on(config, overrides)
@@ -196,17 +209,23 @@ def measure(config: "RunConfig", overrides: Sequence[str]) -> int:
         opening = Opening(config.store.url, stack)
         ahead = _ahead(resolved, searches, look(config.store.url, resolved.slots, resumed), resumed)
         workers = stack.enter_context(started(resolved.config, resolved.slots, locks))
-        begun = _Begun()
+        begun = _Begun(joined_ranks(resolved.config))
         with _saying_how_to_go_on(config.store.url, begun):
             finished = _measure(ahead, workers, opening(), overrides, begun)
     with _saying_how_to_go_on(config.store.url, begun):
-        return _show(finished, opening())
+        return _show(finished, opening(), begun.ranks)
 
 
 class _Begun:
-    """The run that is stored while there is something left of it to measure; empty before and after."""
+    """The run that is stored while there is something left of it to measure; empty before and after.
+
+    ``ranks`` are those of a launcher, without which it does not go on; 0 where there is none.
+    """
 
     run = ""
+
+    def __init__(self, ranks: int = 0) -> None:
+        self.ranks = ranks
 
     def watching(self, watch: "Watch") -> "Watch":
         """Note what ``watch`` is told of the run's beginning and end, before it is told: it may fail."""
@@ -235,18 +254,21 @@ def _saying_how_to_go_on(url: str, begun: _Begun) -> Iterator[None]:
     except (KeyboardInterrupt, OSError):
         if begun.run:
             with suppress(OSError):
-                say(_to_go_on(begun.run, locate(url)))
+                say(_to_go_on(begun.run, locate(url), begun.ranks))
         raise
     except StoreWriteFailed as error:
         if not error.run:
             raise
-        told = StoreWriteFailed(f"{error}; {_to_go_on(error.run, locate(url))}")
+        told = StoreWriteFailed(f"{error}; {_to_go_on(error.run, locate(url), begun.ranks)}")
         told.run = error.run
         raise told from error
 
 
-def _to_go_on(run: str, store: "Path") -> str:
-    return f"to go on: roofbench run resume={run}{store_override(store)}"
+def _to_go_on(run: str, store: "Path", ranks: int) -> str:
+    from suite.ranks.join import start_again
+
+    how = f"to go on, {start_again(ranks)}" if ranks else "to go on"
+    return f"{how}: roofbench run resume={run}{store_override(store)}"
 
 
 class _Ahead(NamedTuple):
@@ -342,7 +364,7 @@ def _stalled(reader: "Reader", run: str) -> list[str]:
     return list(stalled_lines(reader, info))
 
 
-def _show(finished: "SweepFinished", store: "Store") -> int:
+def _show(finished: "SweepFinished", store: "Store", ranks: int) -> int:
     from suite.commands.show import print_run
     from suite.store.queries import Reader
 
@@ -353,7 +375,7 @@ def _show(finished: "SweepFinished", store: "Store") -> int:
     if finished.status != "complete":
         sys.stdout.write(f"{finished.status}: {finished.reason}\n")
         sys.stdout.writelines(f"{line}\n" for line in stalled)
-        sys.stdout.write(f"{_to_go_on(finished.run, store.path)}\n")
+        sys.stdout.write(f"{_to_go_on(finished.run, store.path, ranks)}\n")
     elif finished.by_signal:
         sys.stdout.write("interrupted: every case of this run is stored\n")
     sys.stdout.write(f"a page to publish: {_to_publish(finished.run, store.path)}\n")

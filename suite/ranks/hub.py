@@ -7,6 +7,7 @@
     hub -> crew     {"ended": birth, "rank": 1, "status": -9}   {"gone": 1}                   of its ranks
 
 What a keeper is told is passed on as it is.  When a crew is gone its ranks are killed; when the hub is gone keepers leave.
+A crew that wants a rank whose keeper is gone is not answered: an answer would use up its case, and every one after it.
 """
 
 import secrets
@@ -38,10 +39,14 @@ class RanksMissing(RoofbenchError):
 
 
 class Hub:
-    """Listens as soon as it is made; as a context manager it ends every connection."""
+    """Listens as soon as it is made; as a context manager it ends every connection.
 
-    def __init__(self, launched: Launched) -> None:
-        self._launched = launched
+    ``missed`` is called once, in a thread of its own, with the first rank that a crew wants and whose process is gone.
+    """
+
+    def __init__(self, launched: Launched, missed: Callable[[int], None] = lambda rank: None) -> None:
+        self._launched, self._missed = launched, missed
+        self._has_missed = False
         self._listening = _listen(launched)
         self._keepers: dict[int, tuple[Line, Place]] = {}
         self._crew: Line | None = None
@@ -92,7 +97,7 @@ class Hub:
         for thread in self._threads:
             thread.join(HELLO_S)
 
-    def _thread(self, target: Callable[..., None], *given: Line) -> None:
+    def _thread(self, target: Callable[..., None], *given: Line | int) -> None:
         thread = threading.Thread(target=target, args=given, daemon=True)
         self._threads.append(thread)
         thread.start()
@@ -168,13 +173,22 @@ class Hub:
                 if "start" in said:
                     mine[rank] = said["start"]
                 if not self._tell_keeper(rank, said):
-                    line.send({"gone": rank})
+                    self._miss(rank, line, said)
         finally:
             for rank, birth in mine.items():
                 self._tell_keeper(rank, {"kill": birth, "rank": rank})
             with self._changed:
                 if self._crew is line:
                     self._crew = None
+
+    def _miss(self, rank: int, crew: Line, said: Said) -> None:
+        if "start" not in said:
+            crew.send({"gone": rank})
+            return
+        with self._changed:
+            is_first, self._has_missed = not self._has_missed, True
+        if is_first:
+            self._thread(self._missed, rank)
 
     def _tell_crew(self, said: Said) -> None:
         with self._changed:

@@ -11,6 +11,18 @@ DEFAULT_PORT = 29_500  # torch.distributed's
 LOOPBACK = "127.0.0.1"
 
 
+class Part(NamedTuple):
+    """Which of how many processes of a launch this one is.
+
+    ``watched`` tells a launcher's own processes, of which many end all when one fails, from variables that are merely set.
+    """
+
+    launcher: str
+    rank: int
+    world: int
+    watched: bool
+
+
 class Launched(NamedTuple):
     """``address`` and ``port`` are where ranks meet; ``job`` is the same for the processes of one launch alone."""
 
@@ -56,12 +68,12 @@ _KNOWN = (
 )
 
 
-def launched(environment: Mapping[str, str]) -> Launched | None:
+def part(environment: Mapping[str, str]) -> Part | None:
     """Who this process is; ``None`` where no launcher started it, or it started only one.
 
-    Raises ``UsageError`` for variables that contradict each other, and where nothing says where rank 0 is.
+    Raises ``UsageError`` for variables that contradict each other.
     """
-    names = next((each for each in _KNOWN if each.rank in environment and each.world in environment), None)
+    names = _names(environment)
     if names is None:
         return None
     rank, world = _number(environment, names.rank), _number(environment, names.world)
@@ -69,13 +81,25 @@ def launched(environment: Mapping[str, str]) -> Launched | None:
         return None
     if not 0 <= rank < world:
         raise UsageError(f"{names.rank}={rank} is no rank of {names.world}={world}; ranks count from 0")
+    return Part(names.launcher, rank, world, any(name in environment for name in names.job))
+
+
+def launched(environment: Mapping[str, str]) -> Launched | None:
+    """``part`` with where the ranks meet; ``UsageError`` also where nothing says where rank 0 is."""
+    names, own = _names(environment), part(environment)
+    if names is None or own is None:
+        return None
     local = _number(environment, names.local_rank) if names.local_rank in environment else 0
     port = _number(environment, "MASTER_PORT") if "MASTER_PORT" in environment else DEFAULT_PORT
     if not 0 < port < 2**16:
         raise UsageError(f"MASTER_PORT={port} is no port; ports go from 1 to 65535")
-    job = [names.launcher, str(world), str(port), *(environment.get(name, "") for name in names.job)]
+    job = [names.launcher, str(own.world), str(port), *(environment.get(name, "") for name in names.job)]
     digest = hashlib.sha256("\0".join(job).encode()).hexdigest()[:16]
-    return Launched(names.launcher, rank, world, local, _address(environment, names), port, digest)
+    return Launched(own.launcher, own.rank, own.world, local, _address(environment, names), port, digest)
+
+
+def _names(environment: Mapping[str, str]) -> _Names | None:
+    return next((each for each in _KNOWN if each.rank in environment and each.world in environment), None)
 
 
 def _address(environment: Mapping[str, str], names: _Names) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -38,7 +39,8 @@ class Kept:
     """A keeper in a thread of this process."""
 
     def __init__(self, launched: Launched, record: Path) -> None:
-        self.record, self.left = record, None
+        self.record = record
+        self.left: bool | None = None
         self.keeper = Keeper(find_hub(launched, "here", PATIENCE_S), str(record), STILL)
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
@@ -121,9 +123,11 @@ def test_keepers_leave_with_the_hub(port: int, tmp_path: Path) -> None:
     assert kept.left is True
 
 
-def test_a_keeper_that_is_gone_is_told_of(port: int) -> None:
+def test_a_keeper_that_is_gone_is_told_of_and_a_crew_that_wants_it_is_not_answered(port: int) -> None:
+    """An answer would end the case, and then each that is left."""
+    missed: SimpleQueue[int] = SimpleQueue()
     with (
-        Hub(launch(0, port=port)) as hub,
+        Hub(launch(0, port=port), missed.put) as hub,
         closing(find_hub(launch(1, port=port), "here", PATIENCE_S)) as line,
         closing(crew(hub, hub.wait(PATIENCE_S, "here"))) as crew_line,
     ):
@@ -132,8 +136,16 @@ def test_a_keeper_that_is_gone_is_told_of(port: int) -> None:
         assert line.receive()["start"] == 41
         line.close()
         assert crew_line.receive() == {"gone": 1}
-        start(crew_line, 42)
+        crew_line.send({"kill": 41, "rank": 1})
         assert crew_line.receive() == {"gone": 1}
+        assert missed.empty(), "the case that it died in has yet to end"
+        start(crew_line, 42)
+        assert missed.get(timeout=PATIENCE_S) == 1
+        start(crew_line, 43)
+        crew_line.limit(0.2)
+        with pytest.raises(Lost, match="timed out"):
+            crew_line.receive()
+    assert missed.empty(), "once is enough"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ class CollectiveSettings(JobSettings):
 
     ``share_device`` puts all ranks on one GPU, which proves that things work: no time of it is a bandwidth.
 
-    ``joined`` is set by a run that torchrun, srun or mpirun started: how many ranks there are, of which it starts none.
+    ``joined`` is set by a run that torchrun, srun or mpirun started: how many ranks there are, of which it starts none.  In a
+    file that repeats such a run it is how many there have to be, and ``world_sizes`` are then as they stand.
     """
 
     name: str = "collective"
@@ -66,6 +67,11 @@ def check_settings(settings: CollectiveSettings) -> None:
             raise UsageError(f"jobs.collective.{axis} is empty; write for instance jobs.collective.{axis}={example}")
     for size in settings.sizes:
         parse_size(size)
+    if settings.joined < 0 or settings.joined == 1:
+        raise UsageError(
+            f"jobs.collective.joined={settings.joined} is no number of ranks that a launcher started; leave it out: the "
+            "run sets it"
+        )
     for ranks in settings.world_sizes:
         _check_world(ranks, settings.joined)
     if settings.implementations == [OWN] and settings.algos == [LIBRARY]:
