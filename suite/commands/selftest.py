@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -78,10 +79,15 @@ def run(args: argparse.Namespace) -> int:
     _refuse_store(args)
     _refuse_fixed(args.overrides)
     from suite.config import compose
+    from suite.ranks.join import placed, told_by_rank_0
+    from suite.ranks.launched import part
     from suite.selftest.course import EXPERIMENT
 
     overrides = [f"experiment={EXPERIMENT}", *args.overrides]
-    config = compose(overrides, args.config_dir)
+    config, own = compose(overrides, args.config_dir), part(os.environ)
+    if not args.last:
+        with told_by_rank_0(own):
+            config = placed(config, overrides, own)
     selftests = (
         _stored(args.read_store or config.store.url, args.overrides) if args.last else _measured(config, overrides, args.json)
     )

@@ -152,6 +152,12 @@ def test_a_launch_without_collectives_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_selftest_is_refused_under_a_launcher(capsys: pytest.CaptureFixture[str]) -> None:
+    with started(2):
+        assert cli.main(["selftest", *FAKE[:3]]) == 2
+    assert "started 2 ranks, and there are no collectives for them" in capsys.readouterr().err
+
+
 def test_the_other_ranks_of_a_sweep_that_is_refused_say_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
