@@ -1,8 +1,8 @@
 """What a message of an operation is on each rank: elements sent, received, and the memory that takes.
 
 ``message_bytes`` is the larger of what a rank sends and receives, as nccl-tests count it.  A size that does not divide by
-ranks and element is rounded down to one that does, at least one element a rank: the message has the rounded size, never the
-asked one.
+ranks and element is rounded down to one that does, and up where that leaves a rank without an element: the message has the
+rounded size, never the asked one.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from suite.collectives.names import Op
 from suite.collectives.number_format import number_format
 from suite.errors import UsageError
 
-SMALLEST_BYTES = 8
+SMALLEST_BYTES = 1
 LARGEST_BYTES = 8 * 2**30
 _BY_RANK = (Op.ALL_GATHER, Op.REDUCE_SCATTER, Op.ALL_TO_ALL, Op.GATHER, Op.SCATTER)
 _GATHERING, _SCATTERING = (Op.ALL_GATHER, Op.GATHER), (Op.REDUCE_SCATTER, Op.SCATTER)
@@ -45,16 +45,24 @@ class Message(NamedTuple):
 
 
 def message(op: Op, fmt: str, ranks: int, message_bytes: int) -> Message:
-    """The message nearest below ``message_bytes``; raises ``UsageError`` for under 2 ranks or under one byte."""
+    """The message nearest below ``message_bytes``, of one element a rank at least.
+
+    Raises ``UsageError`` for under 2 ranks or under ``SMALLEST_BYTES``.
+    """
     if ranks < 2:
         raise UsageError(f"{op} over {ranks} rank moves nothing; take at least 2 ranks")
-    if message_bytes < 1:
-        raise UsageError(f"a message of {message_bytes} bytes; take 1 or more, {SMALLEST_BYTES} to {LARGEST_BYTES} usually")
-    shares = ranks if op in _BY_RANK else 1
+    if message_bytes < SMALLEST_BYTES:
+        raise UsageError(f"a message of {message_bytes} bytes; take {SMALLEST_BYTES} to {LARGEST_BYTES}")
+    shares = shares_of(op, ranks)
     elements = max(1, message_bytes // (number_format(fmt).itemsize * shares))
     sends = elements if op in _GATHERING else elements * shares
     receives = elements if op in _SCATTERING else elements * shares
     return Message(op, fmt, ranks, sends, receives)
+
+
+def shares_of(op: Op, ranks: int) -> int:
+    """Into how many equal parts the operation cuts a message: one a rank, or one alone."""
+    return ranks if op in _BY_RANK else 1
 
 
 def messages(op: Op, fmt: str, ranks: int, sizes: Sequence[int]) -> tuple[Message, ...]:

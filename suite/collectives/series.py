@@ -1,11 +1,13 @@
 """Result rows of the collective job as curves: the times of one operation by one algorithm, over sizes and worlds.
 
 Nothing that differs in evidence, transport or in who computes it is ever on one curve.  Ranks that share a device have no
-bandwidth, and are on none.
+bandwidth, and are on none.  What is in doubt stays on its curve and is marked; see ``Point.counts`` for what it decides.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from suite.collectives.bandwidth import busbw_bytes_s
@@ -14,8 +16,8 @@ from suite.collectives.model.alpha_beta import Timing
 from suite.collectives.model.crossover import Measured
 from suite.collectives.names import Algo, Op
 from suite.collectives.transport import Transport
-from suite.outcome import Outcome
-from suite.rows import ResultRow
+from suite.outcome import Evidence, Outcome
+from suite.rows import ResultRow, is_resolved
 
 JOB = "collective"
 
@@ -58,6 +60,20 @@ class Way(NamedTuple):
         return self.algo == LIBRARY
 
 
+class Doubt(StrEnum):
+    """Why a time is in doubt, in the words that results are marked with."""
+
+    NOT_RESOLVED = "not resolved"
+    NOT_CONVERGED = "not converged"
+    NOT_STEADY = "not steady"
+    CONTENDED = "contended"
+
+
+# A time that others disturbed, or that is known to no more than its order of magnitude, sets no roof and wins no contest
+# either.  One that did not converge, or whose load did not settle, has an interval that says how well it is known.
+UNUSABLE = (Doubt.NOT_RESOLVED, Doubt.CONTENDED)
+
+
 class Point(NamedTuple):
     """One verified time with the 95 % interval of its median, seconds; an interval that is not known is open."""
 
@@ -67,6 +83,17 @@ class Point(NamedTuple):
     low_s: float
     high_s: float
     result_id: int
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def counts(self) -> bool:
+        """Whether a fit is made of it and a crossing may rest on it."""
+        return not any(doubt in UNUSABLE for doubt in self.doubts)
+
+    @property
+    def error(self) -> float:
+        """How far the interval reaches from the median, relative to it; 0 where there is none, which says nothing."""
+        return max(self.high_s - self.time_s, self.time_s - self.low_s) / self.time_s if math.isfinite(self.high_s) else 0.0
 
     def busbw_bytes_s(self, op: Op) -> float:
         """Bus bandwidth, bytes per second."""
@@ -89,12 +116,22 @@ class Series(NamedTuple):
         return tuple(point for point in self.points if point.ranks == ranks)
 
     def timings(self) -> tuple[Timing, ...]:
-        """For a fit."""
-        return tuple(Timing(point.ranks, point.message_bytes, point.time_s) for point in self.points)
+        """For a fit: the points that count."""
+        return tuple(Timing(each.ranks, each.message_bytes, each.time_s, each.error) for each in self.points if each.counts)
 
     def measured(self, ranks: int) -> tuple[Measured, ...]:
-        """For a crossing, of one world."""
-        return tuple(Measured(point.message_bytes, point.time_s, point.low_s, point.high_s) for point in self.of(ranks))
+        """For a crossing, of one world: the points that count."""
+        return tuple(
+            Measured(each.message_bytes, each.time_s, each.low_s, each.high_s) for each in self.of(ranks) if each.counts
+        )
+
+
+def left_out_words(points: Iterable[Point]) -> str:
+    """Which points nothing is made of: ``3 contended, 1 not resolved``, each counted once; empty where there are none."""
+    # Contended first: its interval may be wide because others were at work.
+    first = (Doubt.CONTENDED, Doubt.NOT_RESOLVED)
+    why = Counter(next(doubt for doubt in first if doubt in point.doubts) for point in points if not point.counts)
+    return ", ".join(f"{why[doubt]} {doubt}" for doubt in first if why[doubt])
 
 
 def series(rows: Iterable[ResultRow]) -> tuple[Series, ...]:
@@ -151,4 +188,19 @@ def _way(row: ResultRow) -> Way:
 def _point(row: ResultRow) -> Point:
     low_s, high_s = row.interval_s or (0.0, math.inf)
     assert row.p50_s is not None, "it is on a curve"
-    return Point(row.params["world_size"], row.params["message_bytes"], row.p50_s, low_s, high_s, row.result_id)
+    params, doubts = row.params, tuple(_doubts(row, row.p50_s))
+    return Point(params["world_size"], params["message_bytes"], row.p50_s, low_s, high_s, row.result_id, doubts)
+
+
+def _doubts(row: ResultRow, p50_s: float) -> Iterator[Doubt]:
+    """Another tool's log has no intervals at all: that says nothing against one of its times."""
+    if row.interval_s is not None or row.evidence != Evidence.IMPORTED:
+        low_s, high_s = row.interval_s or (None, None)
+        if not is_resolved(low_s, high_s, p50_s):
+            yield Doubt.NOT_RESOLVED
+    if row.converged is False:
+        yield Doubt.NOT_CONVERGED
+    if row.steady is False:
+        yield Doubt.NOT_STEADY
+    if row.contended is True:
+        yield Doubt.CONTENDED

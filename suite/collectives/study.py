@@ -1,6 +1,7 @@
 """Models beside measurement: what a run's times say of alpha and B, of where ring and tree cross, and of larger worlds.
 
-What is fitted is evidence ``modelled`` and never stands in a curve of what was measured.
+What is fitted is evidence ``modelled`` and never stands in a curve of what was measured.  Neither a fit nor a crossing rests on
+a time that others disturbed or that is not resolved, as no roof does.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from suite.collectives.model.formulas import formula
 from suite.collectives.model.holdout import HeldOut, held_out
 from suite.collectives.model.simulate import Simulated, simulated
 from suite.collectives.names import Algo
-from suite.collectives.series import Series, Setting, by_setting, series
+from suite.collectives.series import Doubt, Point, Series, Setting, by_setting, left_out_words, series
 from suite.collectives.tree import LARGEST_WORLD
 from suite.rows import ResultRow
 
@@ -25,6 +26,13 @@ class Modelled(NamedTuple):
     fit: Fit | Refusal
     held_out: HeldOut | Refusal
 
+    @property
+    def fitted(self) -> tuple[Point, ...]:
+        """The points that the fit is made of; none of one that was refused."""
+        if isinstance(self.fit, Refusal):
+            return ()
+        return tuple(point for point in self.curve.points if point.counts and point.message_bytes >= self.fit.from_bytes)
+
     def beyond(self, message_bytes: int) -> tuple[Simulated, ...]:
         """Twice the largest measured world, then four times each, up to the largest there is, in the band that widens."""
         if isinstance(self.fit, Refusal):
@@ -35,7 +43,7 @@ class Modelled(NamedTuple):
 
 
 class Crossover(NamedTuple):
-    """Ring against tree in one world.
+    """Ring against tree in one world.  ``left_out`` are the points of either that no crossing rests on.
 
     ``predicted`` is ``None`` where ``are_fitted`` is false, where one is faster at every size by its fit, and where they
     would cross at a size of which one of the fits says nothing.
@@ -47,6 +55,12 @@ class Crossover(NamedTuple):
     measured: tuple[Crossing, ...]
     predicted: PredictedCrossing | None
     are_fitted: bool
+    left_out: tuple[Point, ...] = ()
+
+    def unconverged(self, crossing: Crossing) -> bool:
+        """Whether a measured crossing lies between times of which one did not converge."""
+        at = (point for curve in (self.first, self.second) for point in curve.of(self.ranks))
+        return any(Doubt.NOT_CONVERGED in point.doubts for point in at if point.message_bytes in crossing.between)
 
 
 class Study(NamedTuple):
@@ -91,8 +105,16 @@ def _modelled(curve: Series) -> Modelled:
     op, algo = curve.setting.op, curve.way.of_model
     if formula(op, algo) is None:
         return Modelled(curve, *[Refusal(f"there is no formula for {algo} of {op}")] * 2)
-    timings = curve.timings()
-    return Modelled(curve, fit_from(algo, timings, op), held_out(algo, timings, op))
+    timings, passed_over = curve.timings(), left_out_words(curve.points)
+    found, beside = fit_from(algo, timings, op), held_out(algo, timings, op)
+    if passed_over:  # what there is too little of may be among these
+        found = _told(found, passed_over) if isinstance(found, Refusal) else found
+        beside = _told(beside, passed_over) if isinstance(beside, Refusal) else beside
+    return Modelled(curve, found, beside)
+
+
+def _told(refusal: Refusal, passed_over: str) -> Refusal:
+    return Refusal(f"{refusal.reason}; left out: {passed_over}")
 
 
 def _crossovers(models: Sequence[Modelled]) -> Iterator[Crossover]:
@@ -106,11 +128,12 @@ def _crossovers(models: Sequence[Modelled]) -> Iterator[Crossover]:
 
 
 def _crossover(one: Modelled, other: Modelled, ranks: int) -> Crossover:
-    names = one.curve.way.algo, other.curve.way.algo
-    measured = crossings(names[0], one.curve.measured(ranks), names[1], other.curve.measured(ranks))
+    first, second = one.curve, other.curve
+    measured = crossings(first.way.algo, first.measured(ranks), second.way.algo, second.measured(ranks))
+    left_out = tuple(point for curve in (first, second) for point in curve.of(ranks) if not point.counts)
     if isinstance(one.fit, Refusal) or isinstance(other.fit, Refusal):
-        return Crossover(one.curve, other.curve, ranks, measured, None, are_fitted=False)
+        return Crossover(first, second, ranks, measured, None, are_fitted=False, left_out=left_out)
     predicted = predicted_crossing(one.fit, other.fit, ranks)
     if predicted is not None and predicted.at_bytes < max(one.fit.from_bytes, other.fit.from_bytes):
         predicted = None
-    return Crossover(one.curve, other.curve, ranks, measured, predicted, are_fitted=True)
+    return Crossover(first, second, ranks, measured, predicted, are_fitted=True, left_out=left_out)

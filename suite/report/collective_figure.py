@@ -15,10 +15,19 @@ from suite.collectives.model.alpha_beta import Fit
 from suite.collectives.series import Point
 from suite.collectives.study import Crossover, Modelled, Study
 from suite.report.axes import Span, around, powers_of_two
-from suite.report.collective_words import MODELLED, interval, modelled_label, setting_title
+from suite.report.collective_words import MODELLED, interval, modelled_label, point_doubts, setting_title
 from suite.report.figures import PLOT_PX, frame, legend_above, legend_px, log_axis
 from suite.report.key import filled
-from suite.report.palette import EVIDENCE_STYLES, FORMAT_COLOURS, INKS, OTHER_EVIDENCE_STYLE, Ink, Theme, faint
+from suite.report.palette import (
+    DOUBTFUL_OPACITY,
+    EVIDENCE_STYLES,
+    FORMAT_COLOURS,
+    INKS,
+    OTHER_EVIDENCE_STYLE,
+    Ink,
+    Theme,
+    faint,
+)
 from suite.report.words import duration, message_size, si
 
 COLOURS = tuple(FORMAT_COLOURS[name] for name in ("bf16", "fp8_e4m3", "fp32", "fp16", "fp8_e5m2", "int8", "tf32", "fp64"))
@@ -26,6 +35,7 @@ SAMPLES = 48  # sizes at which a model is drawn
 _UPPER, _LOWER = [0.54, 1.0], [0.0, 0.46]  # shares of the plot's height: busbw above latency
 _GROWN = 1.5  # two plots in one frame
 _BAND_OPACITY = 0.15
+FADED = "faded: not resolved, not converged, not steady or contended"
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down")
 
 
@@ -124,7 +134,12 @@ def _measured(
         legendgroup=escape(way.label),
         showlegend=axis == "y",
         line={"color": colour, "width": 1.2},
-        marker={"color": colour, "size": 7, "symbol": _SYMBOLS[index % len(_SYMBOLS)] + style},
+        marker={
+            "color": colour,
+            "size": 7,
+            "symbol": _SYMBOLS[index % len(_SYMBOLS)] + style,
+            "opacity": [DOUBTFUL_OPACITY if point.doubts else 1.0 for point in points],
+        },
         hovertext=[_hover(model, point) for point in points],
         hoverinfo="text",
         customdata=[point.result_id for point in points],
@@ -158,7 +173,7 @@ def _world_traces(model: Modelled, index: int, at: int) -> Iterator[go.Scatter]:
     if not isinstance(model.fit, Fit):
         return
     beyond = model.beyond(at)
-    worlds = [*model.curve.worlds, *(each.ranks for each in beyond)]
+    worlds = sorted({*model.curve.worlds, *(each.ranks for each in beyond)})  # one whose points do not count is predicted
     yield _modelled(model, index, worlds, [model.fit.time_s(ranks, at) for ranks in worlds], "y")
     x = [each.ranks for each in beyond]
     colour = COLOURS[index % len(COLOURS)]
@@ -181,6 +196,7 @@ def _hover(model: Modelled, point: Point) -> str:
         f"{setting_title(setting)}, {model.curve.way.label}",
         f"{message_size(point.message_bytes)}, {point.ranks} ranks: {duration(point.time_s)}, {rate} busbw",
         f"95 %: {interval(point)}",
+        *([point_doubts(point)] if point.doubts else []),
     )
     return "<br>".join(map(escape, lines))
 
@@ -190,7 +206,7 @@ def _mark(figure: go.Figure, found: Crossover, ink: Ink) -> None:
     for each in found.measured:
         figure.add_shape(_upright(each.at_bytes, ink.text, "dashdot"))
         figure.add_annotation(_note(each.at_bytes, f"{each.faster_above} faster", 1.0, ink))
-    if found.predicted is not None and math.isfinite(found.predicted.at_bytes):
+    if found.predicted is not None and found.predicted.is_resolved:
         low, high = (10**end for end in figure.layout.xaxis.range)
         if low < found.predicted.at_bytes < high:
             figure.add_shape(_upright(found.predicted.at_bytes, ink.muted, "dot"))
@@ -225,9 +241,14 @@ def _layout(ink: Ink, traces: Sequence[go.Scatter], grown: float = _GROWN) -> di
     return {**layout, "height": height, "legend": legend_above(above_px, height)}
 
 
+def _is_faded(trace: go.Scatter) -> bool:
+    return any(opacity < 1 for opacity in trace.marker.opacity or ())
+
+
 def _key(traces: Sequence[go.Scatter]) -> list[str]:
     kinds = {str(trace.meta) for trace in traces}
     told = [f"points: {', '.join(sorted(kinds - {MODELLED, 'band'}))}", "upright: 95 % interval"]
     told += [f"dashed: {MODELLED}"] if MODELLED in kinds else []
     told += ["shaded: its band"] if "band" in kinds else []
+    told += [FADED] if any(_is_faded(trace) for trace in traces) else []
     return filled(told)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from suite.collectives.model.alpha_beta import Fit
+from suite.collectives.series import Point
 from suite.collectives.study import Modelled, Study, studies
 from suite.report.collective_words import (
     ABOUT,
@@ -14,6 +15,7 @@ from suite.report.collective_words import (
     crossover_row,
     fit_row,
     modelled_label,
+    point_doubts,
     setting_title,
     title_of,
 )
@@ -63,6 +65,10 @@ def _curves(study: Study, ranks: int) -> tuple[list[str], list[list[str]]]:
 def _cells(model: Modelled, ranks: int, message_bytes: int) -> Iterator[str]:
     op = model.curve.setting.op
     points = [point for point in model.curve.of(ranks) if point.message_bytes == message_bytes]
-    yield "".join(f"{duration(point.time_s)}, {si(point.busbw_bytes_s(op), 'B/s')}" for point in points)
+    yield "".join(f"{duration(point.time_s)}, {si(point.busbw_bytes_s(op), 'B/s')}{_marks(point)}" for point in points)
     if isinstance(model.fit, Fit):
         yield duration(model.fit.time_s(ranks, message_bytes)) if message_bytes >= model.fit.from_bytes else ""
+
+
+def _marks(point: Point) -> str:
+    return f" ({point_doubts(point)})" if point.doubts else ""

@@ -4,7 +4,7 @@ The same cells stand in the terminal, in Markdown and in HTML.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from suite.collectives.model.alpha_beta import Fit, Refusal
@@ -12,20 +12,22 @@ from suite.collectives.model.crossover import Crossing
 from suite.collectives.model.formulas import formula
 from suite.collectives.model.holdout import HeldOut
 from suite.collectives.model.simulate import LEAST_ERROR
-from suite.collectives.series import Point, Setting, Way
+from suite.collectives.series import Doubt, Point, Setting, Way, left_out_words
 from suite.collectives.study import Crossover, Modelled, Study
 from suite.outcome import Evidence
-from suite.report.words import counted, duration, message_size, percent, si
+from suite.report.words import counted, duration, half_width_percent, message_size, percent, si
 
 MODELLED = Evidence.MODELLED.value
 ABOUT = (
     f"Fits of alpha (seconds a step) and B (bytes per second of a rank's link) to the times of this run, {MODELLED}: they "
     "stand beside what was measured and are never part of it. A fit that explains less than 90 % of the variance, or in which "
     "transfer is under a quarter of the time of the largest message, is refused; where small messages do not follow it, it is "
-    "one of the large ones and says from where. The largest world is also predicted from the smaller ones alone, and how far "
-    "that was off is its held-out error."
+    "one of the large ones and says from where. Points that were contended or are not resolved stay in sight, in no fit and no "
+    "crossing; those that did not converge or settle are used, and counted. Behind ± is how far alpha and 1/B may be "
+    "off, with 95 %, by the intervals of the times or their scatter about the line, whichever is wider. The largest world is "
+    "also predicted from the smaller ones alone, and how far that was off is its held-out error."
 )
-FIT_TITLES = ("Algorithm", "Ranks", "Formula", "alpha", "B", "R^2", "Transfer", "Held out")
+FIT_TITLES = ("Algorithm", "Ranks", "Formula", "alpha", "B", "R^2", "Transfer", "Held out", "Points")
 CROSSOVER_TITLES = ("Ranks", "Between", "Measured", "Predicted")
 
 
@@ -52,16 +54,33 @@ def fit_row(model: Modelled) -> FitRow:
     """One algorithm's fit."""
     way, worlds = model.curve.way, ", ".join(map(str, model.curve.worlds))
     if isinstance(model.fit, Refusal):
-        return FitRow((way.label, worlds, formula_text(model), *[""] * 5), f"no fit: {model.fit.reason}")
-    found = model.fit
+        return FitRow((way.label, worlds, formula_text(model), *[""] * 6), f"no fit: {model.fit.reason}")
+    found, worlds = model.fit, ", ".join(map(str, sorted({point.ranks for point in model.fitted})))
     figures = (
-        duration(found.alpha_s) if found.alpha_s else "not resolved",
-        si(found.bandwidth_bytes_s, "B/s"),
+        f"{duration(found.alpha_s)} ± {half_width_percent(found.alpha_error)}" if found.alpha_error <= 1 else "not resolved",
+        f"{si(found.bandwidth_bytes_s, 'B/s')} ± {half_width_percent(found.bandwidth_error)}",
         f"{found.r_squared:.3f}",
         percent(found.transfer_share),
     )
     told = held_out_words(model.held_out)
-    return FitRow((way.label, worlds, formula_text(model), *figures, told), "")
+    return FitRow((way.label, worlds, formula_text(model), *figures, told, points_words(model)), "")
+
+
+def points_words(model: Modelled) -> str:
+    """``36``, or ``5 of 8: 3 contended left out; 2 not converged``: what a fit is made of, of how many."""
+    fitted, left_out = model.fitted, left_out_words(model.curve.points)
+    small = sum(point.counts for point in model.curve.points) - len(fitted)
+    passed_over = [f"{left_out} left out"] if left_out else []
+    passed_over += [f"{small} below {message_size(model.fit.from_bytes)}"] if isinstance(model.fit, Fit) and small else []
+    total = f" of {len(model.curve.points)}: {', '.join(passed_over)}" if passed_over else ""
+    return "; ".join([f"{len(fitted)}{total}", *_doubt_words(fitted)])
+
+
+def _doubt_words(points: Sequence[Point]) -> list[str]:
+    """How many of the points that were used are in doubt, and why: ``["7 not converged"]``."""
+    counts = {doubt.value: sum(doubt in point.doubts for point in points) for doubt in Doubt}
+    counts["without an interval"] = sum(not math.isfinite(point.high_s) for point in points)
+    return [f"{count} {doubt}" for doubt, count in counts.items() if count]
 
 
 def fit_lines(study: Study, shown: int) -> Iterator[str]:
@@ -100,8 +119,10 @@ def held_out_words(found: HeldOut | Refusal) -> str:
 def crossover_row(found: Crossover) -> tuple[str, ...]:
     """The cells under ``CROSSOVER_TITLES``."""
     between = f"{found.first.way.label} and {found.second.way.label}"
-    measured = "; ".join(map(_crossing, found.measured)) or "none: no two sizes show one faster and then the other"
-    return (str(found.ranks), between, measured, _predicted(found))
+    measured = "; ".join(_crossing(each, found) for each in found.measured)
+    measured = measured or "none: no two sizes show one faster and then the other"
+    left_out = left_out_words(found.left_out)
+    return (str(found.ranks), between, f"{measured}; left out: {left_out}" if left_out else measured, _predicted(found))
 
 
 def beyond_words(study: Study) -> Iterator[str]:
@@ -114,14 +135,16 @@ def beyond_words(study: Study) -> Iterator[str]:
                 f"{each.ranks:,} ranks {duration(each.time_s)} ({duration(each.low_s)} to {duration(each.high_s)})"
                 for each in worlds
             )
-            yield f"{MODELLED}: {model.curve.way.label} of {message_size(at)}: {', '.join(told)}"
+            doubts = ", ".join(_doubt_words(model.fitted))
+            made_of = f" (of {counted(len(model.fitted), 'point')}, {doubts})" if doubts else ""
+            yield f"{MODELLED}: {model.curve.way.label} of {message_size(at)}{made_of}: {', '.join(told)}"
 
 
 def band_note() -> str:
     """How wide a band is."""
     return (
-        f"The band of a world that was not measured is the held-out error, {100 * LEAST_ERROR:.0f} % at least, and as much "
-        "again for every doubling beyond the largest measured world."
+        f"The band of a world that was not measured is the held-out error or that of the fit, whichever is wider, "
+        f"{100 * LEAST_ERROR:.0f} % at least, and as much again for every doubling beyond the largest measured world."
     )
 
 
@@ -148,9 +171,16 @@ def modelled_label(way: Way) -> str:
     return f"{way.label}, {MODELLED}"
 
 
-def _crossing(found: Crossing) -> str:
-    low, high = map(message_size, found.between)
-    return f"{found.faster_below} below, {found.faster_above} above about {message_size(found.at_bytes)} ({low} to {high})"
+def point_doubts(point: Point) -> str:
+    """Why a point is in doubt: ``not converged, contended``; empty where it is not."""
+    return ", ".join(point.doubts)
+
+
+def _crossing(crossing: Crossing, found: Crossover) -> str:
+    low, high = map(message_size, crossing.between)
+    doubt = ", not converged" if found.unconverged(crossing) else ""
+    where = f"above about {message_size(crossing.at_bytes)} ({low} to {high}{doubt})"
+    return f"{crossing.faster_below} below, {crossing.faster_above} {where}"
 
 
 def _predicted(found: Crossover) -> str:
@@ -159,4 +189,8 @@ def _predicted(found: Crossover) -> str:
     if found.predicted is None:
         return f"none: by their fits one is faster at every size that both are of, {MODELLED}"
     told = found.predicted
-    return f"{told.faster_below} below, {told.faster_above} above {message_size(told.at_bytes)}, {MODELLED}"
+    if not told.is_resolved:
+        return f"none: their fits are not known well enough to tell which is faster where, {MODELLED}"
+    low, high = map(message_size, told.between)
+    at = message_size(told.at_bytes)
+    return f"{told.faster_below} below, {told.faster_above} above {at} ({low} to {high}), {MODELLED}"

@@ -106,9 +106,9 @@ def test_what_has_no_formula_is_an_error() -> None:
 
 def curve(algo: Algo, timings: list[Timing], ranks: int, half_width: float = 0.0) -> list[Measured]:
     return [
-        Measured(size, time_s, time_s * (1 - half_width), time_s * (1 + half_width))
-        for world, size, time_s in timings
-        if world == ranks
+        Measured(each.message_bytes, each.time_s, each.time_s * (1 - half_width), each.time_s * (1 + half_width))
+        for each in timings
+        if each.ranks == ranks
     ]
 
 

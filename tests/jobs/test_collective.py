@@ -1,5 +1,6 @@
 """The collective job: what is planned of its axes on which backend, what it counts, and what it refuses."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ CALL = Regime("warm", "sustained", "call")
 CPU = DeviceInfo(
     "cpu", 0, "Some CPU", "c" * 16, 24 * 2**30, visible_units=2, max_clock_hz=2e9, llc_bytes=2**25, cold_by="flush"
 )
+XLA = replace(CPU, backend="xla")
 H200 = DeviceInfo("cuda", 0, "NVIDIA H200", "f" * 16, 150_754_820_096, architecture="sm_90", visible_units=132)
 
 
@@ -135,9 +137,9 @@ REFUSED = [
     ({"formats": ["fp31"]}, "unknown format 'fp31' in jobs.collective.formats; did you mean 'fp32'?"),
     ({"implementations": ["mine"]},
      "unknown implementation 'mine' in jobs.collective.implementations; choose from: library, own"),
-    ({"sizes": ["0"]}, "size '0' in jobs.collective.sizes is 0 bytes; sizes go from 1 byte to 8GiB"),
-    ({"sizes": ["-8"]}, "size '-8' in jobs.collective.sizes is -8 bytes; sizes go from 1 byte to 8GiB"),
-    ({"sizes": ["9GiB"]}, "size '9GiB' in jobs.collective.sizes is 9663676416 bytes; sizes go from 1 byte to 8GiB"),
+    ({"sizes": ["0"]}, "size '0' in jobs.collective.sizes is 0 bytes; sizes go from 1 B to 8 GiB"),
+    ({"sizes": ["-8"]}, "size '-8' in jobs.collective.sizes is -8 bytes; sizes go from 1 B to 8 GiB"),
+    ({"sizes": ["9GiB"]}, "size '9GiB' in jobs.collective.sizes is 9663676416 bytes; sizes go from 1 B to 8 GiB"),
     (
         {"sizes": ["64KB"]},
         "size '64KB' in jobs.collective.sizes is not a number of bytes; write for instance 8, 64KiB or 1GiB",
@@ -165,6 +167,8 @@ def test_what_names_nothing_is_refused_with_the_remedy(axes: dict[str, Any], mes
         (CPU, {"algos": ["ring"]}, "exists on backend cpu: gloo cannot be told an algorithm or a protocol; ask for"),
         (H200, {"algos": ["tree"], "ops": ["all_gather"]}, "exists on backend cuda: all_gather has no tree: it has ring, "),
         (H200, {"protos": ["ll"], "ops": ["send_recv"]}, "send_recv is made of sends and receives, whose protocol "),
+        (CPU, {"share_device": True}, "backend cpu: jobs.collective.share_device=true has all ranks share one GPU, and the "),
+        (XLA, {"share_device": True}, "backend xla: jobs.collective.share_device=true has all ranks share one GPU, and the "),
     ],
 )
 def test_a_job_of_which_nothing_exists_is_refused_with_the_reason(info: DeviceInfo, axes: dict[str, Any], why: str) -> None:

@@ -1,7 +1,9 @@
 """Collectives in terminal, Markdown and HTML: curves, fits beside them, crossings; nothing modelled looks measured."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import plotly.graph_objects as go
 import pytest
@@ -9,11 +11,12 @@ import yaml
 
 from suite.collectives.model.alpha_beta import LEAST_SIZES
 from suite.collectives.study import Study, studies
-from suite.report.collective_figure import curves_figure, worlds_figure
+from suite.report.collective_figure import FADED, curves_figure, worlds_figure
 from suite.report.collective_words import crossover_row, fit_row, held_out_words, signed
 from suite.report.document import build
 from suite.report.html import render_html
 from suite.report.markdown import render_markdown
+from suite.report.palette import DOUBTFUL_OPACITY
 from suite.report.words import message_size
 from suite.rows import ResultRow
 from suite.show.collective import study_lines
@@ -56,12 +59,16 @@ def drawn(study: Study, ranks: int) -> go.Figure:
 def test_cells_of_a_fit_and_the_reason_of_a_refused_one(study: Study) -> None:
     ring, _, library = (fit_row(model) for model in study.models)
     assert ring.cells[:3] == ("own ring", "2, 4, 8", "2(n-1) alpha + 2(n-1)/n S/B")
-    assert ring.cells[3:7] == ("20.00 µs", "1.00 GB/s", "1.000", "99.5 %")  # 58.72 of 59.00 ms: 32 MiB over 8 ranks
+    alpha, bandwidth, *others = ring.cells[3:7]
+    assert (alpha.split(" ±")[0], bandwidth.split(" ±")[0]) == ("20.00 µs", "1.00 GB/s")
+    assert all(0 < float(told.split(" ± ")[1].removesuffix(" %")) < 1 for told in (alpha, bandwidth))  # times within 1 %
+    assert others == ["1.000", "99.5 %"]  # 58.72 of 59.00 ms: 32 MiB over 8 ranks
+    assert ring.cells[8] == "36"
     assert ring.cells[7].startswith("8 ranks: off by 0.0 % in the median, +0.0 % at worst (")
     assert ring.cells[7].endswith("+0.0 % at 32 MiB")
     assert library.cells[2].endswith("taken for a ring")
     assert library.reason.startswith("no fit: ")
-    assert library.cells[3:] == ("",) * 5
+    assert library.cells[3:] == ("",) * 6
 
 
 def test_a_crossing_is_told_as_measured_and_as_predicted(study: Study) -> None:
@@ -69,7 +76,9 @@ def test_a_crossing_is_told_as_measured_and_as_predicted(study: Study) -> None:
     assert eight[:2] == ("8", "own ring and own tree")
     assert eight[2].startswith("tree below, ring above about")
     assert eight[2].endswith("(128 KiB to 512 KiB)")
-    assert eight[3] == "tree below, ring above 169.3 KiB, modelled"  # 130 us over 0.75 ns a byte
+    at, between = eight[3].split(" (")
+    assert at == "tree below, ring above 169.3 KiB"  # 130 us over 0.75 ns a byte
+    assert between == "167.3 KiB to 171.3 KiB), modelled"
     assert two[2].startswith("none")
     assert "one is faster at every size that both are of" in two[3]
 
@@ -142,6 +151,66 @@ def test_the_terminal_has_the_same_cells(study: Study) -> None:
     for row in (*map(crossover_row, study.crossovers), *(fit_row(model).cells for model in study.models)):
         assert all(cell in text for cell in row)
     assert "modelled: own ring of 32 MiB: 16 ranks" in text
+
+
+def in_doubt(**fields: Any) -> list[ResultRow]:
+    """The rows with these fields on every size but the largest four."""
+    return [replace(row, **fields) if row.params["message_bytes"] in SIZES[:-4] else row for row in rows()]
+
+
+def key_of(figure: go.Figure) -> str:
+    """Its lines without the breaks and the spaces that hold words together."""
+    return " ".join(" ".join(note.text for note in figure.layout.annotations).replace("<br>", " ").split())
+
+
+def test_what_others_disturbed_is_drawn_faded_and_named_and_in_no_fit() -> None:
+    found = in_doubt(contended=True, converged=False)
+    (study,) = studies(found)
+    figure = drawn(study, 8)
+    trace = next(each for each in figure.data if each.name == "own ring")
+    assert list(trace.x) == SIZES
+    assert list(trace.marker.opacity) == [DOUBTFUL_OPACITY] * (len(SIZES) - 4) + [1.0] * 4
+    assert trace.hovertext[0].endswith("<br>not converged, contended")
+    assert "contended" not in trace.hovertext[-1]
+    assert FADED in key_of(figure)
+    assert fit_row(study.models[0]).cells[8] == "12 of 36: 24 contended left out"
+    assert crossover_row(study.crossovers[2])[2].endswith("; left out: 16 contended")
+    text = render_markdown(build(FakeReader(rows=tuple(found)), ["latest"]))
+    assert "| 8 B | 40.01 µs, 200 kB/s (not converged, contended) |" in text
+
+
+def test_a_clean_figure_has_nothing_faded(study: Study) -> None:
+    assert FADED not in key_of(drawn(study, 8))
+
+
+def test_no_prediction_is_made_of_disturbed_times_and_the_reason_is_said() -> None:
+    lines = "\n".join(study_lines([replace(row, contended=True) for row in rows() if row.implementation == "own"], Screen()))
+    assert lines.count("no fit: 0 message sizes; a fit takes 4 or more; left out: 36 contended") == 2
+    assert "modelled: own ring of" not in lines
+
+
+def test_a_fit_of_times_that_did_not_converge_says_so_wherever_it_stands() -> None:
+    found = [replace(row, converged=False, steady=False) for row in rows()]
+    (study,) = studies(found)
+    assert fit_row(study.models[0]).cells[8] == "36; 36 not converged; 36 not steady"
+    assert "(128 KiB to 512 KiB, not converged)" in crossover_row(study.crossovers[2])[2]
+    lines = "\n".join(study_lines(found, Screen()))
+    assert "modelled: own ring of 32 MiB (of 36 points, 36 not converged, 36 not steady): 16 ranks" in lines
+
+
+def test_what_a_log_gives_no_interval_of_is_fitted_and_said_to_have_none() -> None:
+    imported = [replace(row, evidence="imported", interval_s=None, converged=None, contended=None) for row in rows()]
+    (study,) = studies(imported)
+    assert fit_row(study.models[0]).cells[8] == "36; 36 without an interval"
+
+
+def test_a_crossing_of_fits_that_are_hardly_known_is_not_predicted() -> None:
+    vague = [replace(row, interval_s=(row.p50_s * 0.2, row.p50_s * 1.8)) for row in rows((8,)) if row.p50_s]
+    (study,) = studies(vague)
+    (found,) = study.crossovers
+    assert found.are_fitted
+    assert crossover_row(found)[3] == "none: their fits are not known well enough to tell which is faster where, modelled"
+    assert not drawn(study, 8).layout.shapes
 
 
 def test_a_reason_that_keeps_many_series_from_a_fit_is_said_once() -> None:

@@ -1,8 +1,9 @@
 """The ranks of one world: children of the worker, started together, told together, and given up together."""
 
 import socket
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -21,6 +22,7 @@ from suite.ranks.places import Places
 GRACE_S = 2.0  # between what the others notice of a rank's death and the end of its process
 LEAVE_S = 5.0
 LOOK_EVERY_S = 0.02
+SILENCE_S, LOOKS = 1.0, 3  # of all ranks before they are looked at, and how often in a row one is to be seen stopped
 Environment = tuple[tuple[str, str | None], ...]
 
 
@@ -37,7 +39,8 @@ class Group:
 class Crew:
     """``ask`` raises ``Classified`` when a rank dies or raises: then the others may wait for it for ever, and all are killed.
 
-    A rank that hangs is left to the deadline of the phase, which kills the worker's process group.
+    One that a signal has stopped is named and ends it too.  A rank that hangs is left to the deadline of the phase, which kills
+    the worker's process group; those that others have answered without are named in the worker's log before that.
     """
 
     def __init__(self, world: World, module: str = RANK_MODULE) -> None:
@@ -85,7 +88,7 @@ class Crew:
                 connection.send(order)
             except ConnectionError:
                 self._give_up(number, None)
-        return self._answers()
+        return self._answers(type(order).__name__)
 
     def close(self) -> None:
         """Let the ranks leave, and kill those that do not."""
@@ -115,13 +118,18 @@ class Crew:
                 del self._groups[environment]
                 self.ask(CloseGroup(group.number))
 
-    def _answers(self) -> list[Any]:
+    def _answers(self, asked: str) -> list[Any]:
         """Wait for all: whoever fails first ends it, as the others may be waiting for that rank."""
         values: dict[int, Any] = {}
+        watch = Watch([rank.handle for rank in self._ranks], asked)
         numbers = {connection: number for number, (_, connection) in enumerate(self._ranks)}
         while len(values) < len(self._ranks):
             waiting = [connection for connection, number in numbers.items() if number not in values]
-            for connection in wait(waiting):
+            found = wait(waiting, SILENCE_S)
+            if not found and (stopped := watch.look(values)):
+                self.kill()
+                raise Classified(Failure(Outcome.TIMEOUT, stopped, fatal=False))
+            for connection in found:
                 assert isinstance(connection, Connection)
                 number = numbers[connection]
                 try:
@@ -142,6 +150,33 @@ class Crew:
             raise Classified(Failure(Outcome.CRASHED, f"rank {dead[0]} of {ranks} {dead[1]}", fatal=False))
         assert broke is not None, "a rank whose connection is closed has ended"
         raise Classified(Failure(broke.outcome, f"rank {number} of {ranks}: {broke.reason}", fatal=False))
+
+
+class Watch:
+    """Looks at ranks that have been silent: one that is stopped has all others wait, and none of them answers."""
+
+    def __init__(self, handles: Sequence[Handle], asked: str) -> None:
+        self._handles, self._asked = handles, asked
+        self._looks: dict[int, int] = {}  # how often in a row a rank was seen stopped
+        self._silences = 0
+
+    def look(self, answered: Collection[int]) -> str:
+        """Which ranks stood still, where it was seen ``LOOKS`` times in a row; empty where none did, or not yet.
+
+        Times are no guide: whoever stops all ranks stops this process too, and continues them one by one.
+        """
+        silent = [number for number in range(len(self._handles)) if number not in answered]
+        self._looks = {number: self._looks.get(number, 0) + 1 for number in silent if self._handles[number].is_stopped()}
+        self._silences += 1
+        if self._silences == LOOKS and answered:
+            late_s = LOOKS * SILENCE_S
+            sys.stderr.write(f"{self._named(silent)} did not answer {self._asked} within {late_s:g} s, others did\n")
+            sys.stderr.flush()
+        stopped = [number for number, looks in self._looks.items() if looks >= LOOKS]
+        return f"{self._named(stopped)} stood still: stopped by a signal, and did not answer {self._asked}" if stopped else ""
+
+    def _named(self, numbers: Sequence[int]) -> str:
+        return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))} of {len(self._handles)}"
 
 
 def _starter(world: World) -> Starter:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import NamedTuple, Protocol
 
+import psutil
 import torch
 
 from backends.failures import Classified
@@ -41,11 +42,16 @@ class World(NamedTuple):
 
 
 class Handle(Protocol):
-    """A rank's process.  ``poll`` says how it ended, in words; ``None`` while it lives."""
+    """A rank's process.  ``poll`` says how it ended, in words; ``None`` while it lives.
+
+    ``is_stopped`` says whether a signal has stopped it, as far as this process can see.
+    """
 
     pid: int
 
     def poll(self) -> str | None: ...
+
+    def is_stopped(self) -> bool: ...
 
     def kill(self) -> None: ...
 
@@ -77,6 +83,12 @@ class Child:
     def poll(self) -> str | None:
         status = self._popen.poll()
         return None if status is None else ended(status)
+
+    def is_stopped(self) -> bool:
+        try:
+            return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        except psutil.Error:  # it is gone
+            return False
 
     def kill(self) -> None:
         end(self._popen)
@@ -199,6 +211,10 @@ class _Kept:
 
     def poll(self) -> str | None:
         return self._ranks.ending(self._rank)
+
+    def is_stopped(self) -> bool:
+        """Its keeper sees no more than its end."""
+        return False
 
     def kill(self) -> None:
         self._ranks.kill(self._rank)

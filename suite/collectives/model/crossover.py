@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from suite.collectives.model.alpha_beta import Fit
+from suite.collectives.model.formulas import terms
 
 _FAR_BYTES = 2**40  # both times are straight lines: any size tells their slope, a large one exactly
 
@@ -60,11 +61,22 @@ def _crossing(first: str, second: str, before: _Comparison, after: _Comparison) 
 
 
 class PredictedCrossing(NamedTuple):
-    """The size at which two fits take equally long."""
+    """The size at which two fits take equally long.
+
+    ``between`` are the sizes at which what is known of the fits does not tell which is faster: all of them, where that
+    holds for the smallest or the largest of messages.
+    """
 
     faster_below: str
     faster_above: str
     at_bytes: float
+    between: tuple[float, float] = (0.0, math.inf)
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether one is known to be faster below, and the other above."""
+        low, high = self.between
+        return low > 0 and math.isfinite(high)
 
 
 def predicted_crossing(first: Fit, second: Fit, ranks: int) -> PredictedCrossing | None:
@@ -74,4 +86,24 @@ def predicted_crossing(first: Fit, second: Fit, ranks: int) -> PredictedCrossing
     if start_s * slope_s >= 0:
         return None
     names = (first.algo, second.algo) if start_s < 0 else (second.algo, first.algo)
-    return PredictedCrossing(*names, -start_s / slope_s * _FAR_BYTES)
+    return PredictedCrossing(*names, -start_s / slope_s * _FAR_BYTES, _untold(start_s, slope_s, first, second, ranks))
+
+
+def _untold(start_s: float, slope_s: float, first: Fit, second: Fit, ranks: int) -> tuple[float, float]:
+    """The sizes at which two fits are nearer to each other than their 95 % half widths together.
+
+    The ratio of two numbers that are both uncertain has Fieller's interval (Fieller 1954, J. Royal Statistical Society B 16):
+    the roots of the square of the difference, less the square of its half width.
+    """
+    starts2 = both = slopes2 = 0.0
+    for each in (first, second):
+        steps, _ = terms(each.op, each.algo, ranks, 0)
+        volume = terms(each.op, each.algo, ranks, _FAR_BYTES).volume
+        starts2 += steps**2 * each.spread.alpha2
+        both += steps * volume * each.spread.both
+        slopes2 += volume**2 * each.spread.inverse2
+    constant, linear, square = start_s**2 - starts2, start_s * slope_s - both, slope_s**2 - slopes2
+    if constant <= 0 or square <= 0:
+        return 0.0, math.inf
+    root = math.sqrt(max(0.0, linear**2 - constant * square))
+    return ((-linear - root) / square * _FAR_BYTES, (-linear + root) / square * _FAR_BYTES)

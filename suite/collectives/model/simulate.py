@@ -41,13 +41,17 @@ class Simulated(NamedTuple):
 def simulated(
     fits: Mapping[Algo, Fit], worlds: Sequence[int], sizes: Sequence[int], errors: Mapping[Algo, float]
 ) -> Iterator[Simulated]:
-    """Predict every algorithm that has a fit; ``errors`` are what it was off by when the largest world was held out."""
+    """Predict every algorithm that has a fit; ``errors`` are what it was off by when the largest world was held out.
+
+    Where the fit itself is known less well than that, its own error stands instead.
+    """
     for ranks in worlds:
         _check(ranks)
         for algo, found in fits.items():
             for size in sizes:
-                time_s, error = found.time_s(ranks, size), errors.get(algo, 0.0)
-                yield _banded(algo, ranks, size, time_s, found.largest_ranks, error)._replace(op=found.op)
+                error = max(errors.get(algo, 0.0), found.error(found.largest_ranks, size))
+                half_width = max(band(ranks, found.largest_ranks, error), found.error(ranks, size))
+                yield _banded(algo, ranks, size, found.time_s(ranks, size), found.largest_ranks, half_width, found.op)
 
 
 def simulated_library(
@@ -67,7 +71,7 @@ def simulated_library(
         table = rebuilt(communicator)
         for size in sizes:
             chosen: Prediction = cheapest(table, Op.ALL_REDUCE, size, communicator)
-            yield _banded(chosen.algo, ranks, size, chosen.time_s, measured_ranks, error)
+            yield _banded(chosen.algo, ranks, size, chosen.time_s, measured_ranks, band(ranks, measured_ranks, error))
 
 
 def band(ranks: int, measured_ranks: int, error: float) -> float:
@@ -75,10 +79,12 @@ def band(ranks: int, measured_ranks: int, error: float) -> float:
     return max(error, LEAST_ERROR) * (1 + math.log2(max(1.0, ranks / measured_ranks)))
 
 
-def _banded(algo: Algo, ranks: int, size: int, time_s: float, measured_ranks: int, error: float) -> Simulated:
+def _banded(
+    algo: Algo, ranks: int, size: int, time_s: float, measured_ranks: int, half_width: float, op: Op = Op.ALL_REDUCE
+) -> Simulated:
     """Times are off by factors, so that the band is even on a logarithmic axis."""
-    factor = 1 + band(ranks, measured_ranks, error)
-    return Simulated(algo, ranks, size, time_s, time_s / factor, time_s * factor, ranks / measured_ranks)
+    factor = 1 + half_width
+    return Simulated(algo, ranks, size, time_s, time_s / factor, time_s * factor, ranks / measured_ranks, op)
 
 
 def _check(ranks: int) -> None:

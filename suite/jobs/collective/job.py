@@ -47,10 +47,13 @@ class CollectiveJob:
                 yield Workload("collective", fmt, params)
 
     def switches(self, settings: CollectiveSettings, workload: Workload) -> tuple[Items, ...]:
-        """Every algorithm, protocol and form, on processors and on devices; of these a backend has some (see ``misfit``)."""
-        on_devices = Transport.SHARED_GPU if settings.share_device else Transport.DEVICE_LINK
+        """Every algorithm, protocol and form, on processors and on devices; of these a backend has some (see ``misfit``).
+
+        Ranks that are to share a GPU are not asked of processors.
+        """
+        transports = (Transport.SHARED_GPU,) if settings.share_device else (Transport.HOST, Transport.DEVICE_LINK)
         in_place = forms(Op(workload.param("op")), settings.in_place)
-        axes = (settings.algos, settings.protos, in_place, (Transport.HOST, on_devices))
+        axes = (settings.algos, settings.protos, in_place, transports)
         names = ("algo", "proto", "in_place", "transport")
         found = (dict(zip(names, map(_plain, values), strict=True)) for values in product(*axes))
         # Ranks that somebody else started may be anywhere: what they measure is no case of ranks that this run starts.
@@ -59,7 +62,12 @@ class CollectiveJob:
 
     def misfit(self, case: Case) -> str | None:
         """Why nobody has this algorithm and protocol for the operation on the case's backend."""
-        return misfit(case)
+        found = misfit(case)
+        if found == "" and Task.of(case).transport is Transport.SHARED_GPU:
+            return (
+                "jobs.collective.share_device=true has all ranks share one GPU, and the ranks of this backend are of the host"
+            )
+        return found
 
     def work(self, workload: Workload, switches: Items = ()) -> Work:
         """No arithmetic; ``compulsory_bytes`` are those of busbw, which is then their rate: what a ring moves over each link.

@@ -1,6 +1,7 @@
 """The crew of ranks: kept from case to case, exchanged for another world, and never left behind."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,14 +12,15 @@ import torch.distributed as dist
 
 from backends.failures import Classified
 from backends.torch.collective import debug_file, port
-from backends.torch.collective.crew import Crew
+from backends.torch.collective.crew import LOOKS, SILENCE_S, Crew, Watch
 from backends.torch.collective.debug_file import DebugFile
 from backends.torch.collective.orders import CloseGroup, Discard, Order
 from backends.torch.collective.port import Crews
 from backends.torch.target import cpu_target, cuda_target
 from suite.case import Case, Regime, Workload, items
 from suite.collectives.names import Algo, Op
-from tests.backends.collective.helpers import prepared, task, world
+from suite.outcome import Outcome
+from tests.backends.collective.helpers import crew_of, prepared, task, world
 from tests.processes.bench import gone_within
 
 CALL = Regime("warm", "sustained", "call")
@@ -149,3 +151,51 @@ def test_a_debug_file_is_read_by_whole_lines_and_has_no_name_where_descriptors_o
         assert read.new_text() == "three\n"
     assert not list(tmp_path.iterdir())
     read.close()
+
+
+@pytest.mark.thorough
+def test_a_rank_that_a_signal_stopped_is_named_while_the_others_wait_for_it() -> None:
+    with crew_of(3) as crew:
+        kernel = prepared(crew, task(Op.ALL_REDUCE, 3, 1000))
+        os.kill(crew.pids[1], signal.SIGSTOP)
+        with pytest.raises(Classified) as raised:
+            kernel.enqueue(0)
+    found = raised.value.failure
+    assert (found.outcome, found.fatal) == (Outcome.TIMEOUT, False)
+    assert found.reason == "rank 1 of 3 stood still: stopped by a signal, and did not answer Launch"
+    assert not crew.alive
+
+
+class Seen:
+    """A rank's process that a test stops and continues."""
+
+    pid = 0
+    stopped = False
+
+    def poll(self) -> str | None:
+        return None
+
+    def is_stopped(self) -> bool:
+        return self.stopped
+
+    def kill(self) -> None:
+        """Nothing is there."""
+
+
+def test_only_a_rank_that_stays_stopped_is_given_up() -> None:
+    ranks = [Seen() for _ in range(3)]
+    watch = Watch(ranks, "Launch")
+    ranks[0].stopped = ranks[2].stopped = True
+    assert [watch.look({}) for _ in range(LOOKS - 1)] == [""] * (LOOKS - 1)
+    ranks[0].stopped = False
+    assert watch.look({}) == "rank 2 of 3 stood still: stopped by a signal, and did not answer Launch"
+    assert watch.look({2}) == ""  # it had answered before
+    ranks[0].stopped = True
+    assert watch.look({}) == ""
+
+
+def test_ranks_that_others_answered_without_are_named_in_the_log_once(capsys: pytest.CaptureFixture[str]) -> None:
+    silent, waiting = Watch([Seen() for _ in range(3)], "Observe"), Watch([Seen(), Seen()], "Sample")
+    assert [silent.look({1}) for _ in range(2 * LOOKS)] == [""] * 2 * LOOKS
+    assert [waiting.look({}) for _ in range(LOOKS)] == [""] * LOOKS  # of an order for which all wait nobody can tell
+    assert capsys.readouterr().err == f"ranks 0, 2 of 3 did not answer Observe within {LOOKS * SILENCE_S:g} s, others did\n"

@@ -103,6 +103,9 @@ def is_a_timeout(ended: Ended, phase: str) -> None:
 def test_a_rank_that_is_killed_or_hangs_at_another_order_ends_its_case_alike(ended_elsewhere: dict[int, Ended]) -> None:
     is_killed(ended_elsewhere[STEP])
     is_a_timeout(ended_elsewhere[2 * STEP], "verify")
+    assert ended_elsewhere[2 * STEP].measurement.reason.endswith(
+        "last log line: rank 1 of 2 did not answer Observe within 3 s, others did"
+    )
     assert sound(ended_elsewhere) == [Outcome.OK] * len(ELSEWHERE)
 
 
