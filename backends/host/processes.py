@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backends.host.cgroup import ROOT
+from suite.ranks.places import VARIABLE
 from suite.telemetry import LOAD_SPAN_S
 
 # Below a tenth of a CPU the load is the operating system's own housekeeping.
@@ -27,7 +28,8 @@ class _Snapshot(NamedTuple):
 def run_family(root: Path = ROOT) -> frozenset[int]:
     """Process ids of this run: this process, the one that started it, and all that either of them started.
 
-    A process whose parent is gone (adopted by process 1) has only its own children.
+    Where a launcher started the ranks, all that it started here is of the run.  A process whose parent is gone (adopted by
+    process 1) has only its own children.
     """
     return _family(_table(root))
 
@@ -88,6 +90,8 @@ def _family(table: dict[int, _Process]) -> frozenset[int]:
     own = os.getpid()
     parent = table[own].parent if own in table else 0
     members = {own, parent} if parent > 1 else {own}
+    if VARIABLE in os.environ and parent in table and table[parent].parent > 1:
+        members.add(table[parent].parent)
     grown = True
     while grown:
         children = {pid for pid, process in table.items() if process.parent in members} - members

@@ -249,6 +249,10 @@ def remarks(config: "RunConfig") -> Iterator[str]:
         from suite.jobs.gemm import passed_over
 
         yield from passed_over.lines(config.jobs["gemm"])
+    if "collective" in config.jobs:
+        from suite.jobs.collective import rounded
+
+        yield from rounded.lines(config.jobs["collective"])
     if config.experiment == "selftest":
         yield "this is one pass of four: `roofbench selftest` measures them all, with products sized to the device, and judges"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from traceback import walk_tb
+from typing import Any, get_args
 
 from hydra.errors import MissingConfigException
 from omegaconf.errors import (
@@ -28,6 +29,7 @@ from suite.config.words import (
     NOT_TEXT,
     NOT_WHOLE,
     SETTINGS_WANTED,
+    list_wanted,
     written,
 )
 from suite.errors import UsageError, nearest
@@ -236,6 +238,12 @@ def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
     return UsageError(f"{place}{key}: {one_line(error)}")
 
 
+def _element_type(error: OmegaConfBaseException) -> Any:
+    """What the list holds that was given one value; ``Any`` where that is not declared."""
+    metadata = getattr(error.child_node, "_metadata", None)
+    return next(iter(get_args(getattr(metadata, "ref_type", None))), Any)
+
+
 def _wrong_type(key: str, error: OmegaConfBaseException) -> str:
     if key == "search":
         return f"search={error.value} is one value where settings are expected; write experiment=peak for a search"
@@ -244,5 +252,7 @@ def _wrong_type(key: str, error: OmegaConfBaseException) -> str:
     value = "null" if error.value in (None, "None") else written(error.value)
     for said, meaning in EXPECTED.items():
         if said in str(error):
+            if meaning == LIST_WANTED:
+                meaning = list_wanted(error.value, _element_type(error))
             return f"{key}={value} {meaning.format(key=key, value=value)}"
     return f"{key}={value}: {one_line(error)}"

@@ -10,13 +10,13 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from suite.config.words import (
-    LIST_WANTED,
     NEITHER_TRUE_NOR_FALSE,
     NO_NULL,
     NOT_A_NUMBER,
     NOT_TEXT,
     NOT_WHOLE,
     SETTINGS_WANTED,
+    list_wanted,
     written,
 )
 from suite.errors import UsageError
@@ -61,7 +61,7 @@ def _refuse_in_union(key: str, value: Any, kinds: tuple[Any, ...]) -> None:
 
 def _refuse_in_list(key: str, value: Any, kind: Any) -> None:
     if not isinstance(value, list):
-        raise _wrong(key, value, LIST_WANTED)
+        raise _wrong(key, value, list_wanted(value, kind))
     for number, each in enumerate(value):
         refuse_other_types(f"{key}[{number}]", each, kind)
 

@@ -8,9 +8,24 @@ NOT_WHOLE = "is not a whole number"
 NEITHER_TRUE_NOR_FALSE = "is neither true nor false"
 NOT_TEXT = "is not text"
 LIST_WANTED = "is one value where a list is expected; write {key}=[{value}]"
+# Of a value that no list of the setting can hold, so that brackets around it are no remedy.
+LIST_OF_OTHERS = {
+    bool: "is neither true nor false, and a list of these is expected; write {key}=[true], [false] or [true,false]",
+    int: "is not a whole number, and a list of these is expected; write {key}=[NUMBER,NUMBER]",
+    float: "is not a number, and a list of these is expected; write {key}=[NUMBER,NUMBER]",
+}
 SETTINGS_WANTED = "is one value where settings are expected; write {key}.NAME=VALUE"
 NO_NULL = "may not be null; leave it out for the default"
 SHOWN_AT_MOST = 60
+
+
+def list_wanted(value: Any, kind: Any) -> str:
+    """What is said of one value where a list of ``kind`` is expected: to put it in brackets, if such a list can hold it."""
+    if isinstance(value, bool):
+        fits = kind is bool
+    else:
+        fits = kind is not bool and isinstance(value, (int, float) if kind is float else int)
+    return LIST_WANTED if fits else LIST_OF_OTHERS.get(kind, LIST_WANTED)
 
 
 def written(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from suite.killing import has_ended
 from suite.launcher.deadlines import limit_s
 from suite.launcher.death import Death, diagnose, oom_kill_count
-from suite.launcher.output import Output
+from suite.launcher.output import Output, last_words
 from suite.launcher.reaper import MARK, kill_marked
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot, PlannedCase
@@ -179,7 +179,9 @@ class WorkerProcess:
             raise WorkerLost(Death(Outcome.CRASHED, f"worker sent what cannot be read while {DOING[phase]}: {error}")) from None
         if message is None:
             self.kill()
-            raise WorkerLost(Death(Outcome.TIMEOUT, _too_long(phase, self._birth.settings, planned)))
+            words = last_words(self.log)
+            said = f"; last log line: {words}" if words else ""
+            raise WorkerLost(Death(Outcome.TIMEOUT, f"{_too_long(phase, self._birth.settings, planned)}{said}"))
         return message
 
     def _receive(self, until: float) -> Message | None:

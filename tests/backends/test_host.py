@@ -172,6 +172,16 @@ def test_the_family_is_the_starter_and_all_it_started(tmp_path: Path) -> None:
     assert run_family(tmp_path) == {own, 50, 51, 52}
 
 
+def test_the_family_of_ranks_that_a_launcher_started_is_all_it_started_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROOFBENCH_RANKS", "[]")
+    own = os.getpid()
+    for pid, parent in ((own, 50), (50, 40), (51, 40), (52, 51), (40, 30), (30, 1), (60, 30)):
+        write(tmp_path / f"proc/{pid}/stat", stat(pid, parent, 0))
+    assert run_family(tmp_path) == {own, 50, 51, 52, 40}
+
+
 def test_an_orphan_does_not_claim_every_child_of_the_first_process(tmp_path: Path) -> None:
     own = os.getpid()
     for pid, parent in ((own, 1), (60, 1), (61, own)):

@@ -119,6 +119,11 @@ CASES = [
     ("measure.telemetry=maybe", "measure.telemetry=maybe is neither true nor false"),
     ("note=[1]", "note=[1] is not text"),
     (
+        "jobs.gemm.m=x",
+        "jobs.gemm.m=x is not a whole number, and a list of these is expected; write jobs.gemm.m=[NUMBER,NUMBER]",
+    ),
+    ("jobs.gemm.m=8", "jobs.gemm.m=8 is one value where a list is expected; write jobs.gemm.m=[8]"),
+    (
         "jobs.gemm.shapes=512x512x512",
         "jobs.gemm.shapes=512x512x512 is one value where a list is expected; write jobs.gemm.shapes=[512x512x512]",
     ),

@@ -97,3 +97,22 @@ def test_a_strict_schema_has_the_defaults_of_the_dataclass_and_stays_strict_when
     assert OmegaConf.to_object(schema) == RunSchema()
     assert {type(schema._get_node(name)).__name__ for name in ("seed", "max_cases", "wait_s")} == {"Whole", "Number"}
     assert type(schema.measure._get_node("energy")).__name__ == "Truth"
+
+
+@pytest.mark.parametrize("value", ["maybe", "1", "0.5"])
+def test_a_list_is_no_remedy_for_a_value_that_none_can_hold(value: str) -> None:
+    assert refusal([f"jobs.collective.in_place={value}"]) == (
+        f"jobs.collective.in_place={value} is neither true nor false, and a list of these is expected; "
+        "write jobs.collective.in_place=[true], [false] or [true,false]"
+    )
+    assert refusal(["jobs.collective.world_sizes=two"]) == (
+        "jobs.collective.world_sizes=two is not a whole number, and a list of these is expected; "
+        "write jobs.collective.world_sizes=[NUMBER,NUMBER]"
+    )
+
+
+@pytest.mark.parametrize("given", ["in_place=true", "world_sizes=4", "sizes=8", "sizes=64KiB", "ops=all_gather"])
+def test_a_value_that_a_list_can_hold_is_to_be_put_in_brackets(given: str) -> None:
+    name, value = given.split("=")
+    assert refusal([f"jobs.collective.{given}"]).endswith(f"where a list is expected; write jobs.collective.{name}=[{value}]")
+    compose(["job=collective", f"jobs.collective.{name}=[{value}]"])

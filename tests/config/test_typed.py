@@ -15,7 +15,10 @@ MODELS = ("jobs.gemm.models=[llama-3-8b]", "jobs.gemm.shapes=[]")
         ("jobs.gemm.m=[{a:1}]", "jobs.gemm.m[0]={a:1} is not a whole number"),
         ("jobs.gemm.m=[true]", "jobs.gemm.m[0]=true is not a whole number"),
         ("jobs.gemm.m=${seed}", "jobs.gemm.m=0 is one value where a list is expected; write jobs.gemm.m=[0]"),
-        ("jobs.gemm.m=${oversize}", "jobs.gemm.m=refuse is one value where a list is expected; write jobs.gemm.m=[refuse]"),
+        (
+            "jobs.gemm.m=${oversize}",
+            "jobs.gemm.m=refuse is not a whole number, and a list of these is expected; write jobs.gemm.m=[NUMBER,NUMBER]",
+        ),
         ("jobs.gemm.formats=[[a]]", "jobs.gemm.formats[0]=[a] is not text"),
         ("jobs.gemm.formats=${seed}", "jobs.gemm.formats=0 is one value where a list is expected; write jobs.gemm.formats=[0]"),
         ("measure.regimes=${seed}", "measure.regimes=0 is one value where a list is expected; write measure.regimes=[0]"),
