@@ -20,7 +20,18 @@ from suite.report.panels import device_of
 from suite.report.sheets import sheet_of
 from suite.report.timeline import timeline
 from suite.report.timeline_figure import timeline_figure
-from suite.report.words import case_title, counted, duration, marks, moment, percent, rate_unit, si, timing
+from suite.report.words import (
+    case_title,
+    counted,
+    duration,
+    marks,
+    moment,
+    percent,
+    rate_unit,
+    relative_error,
+    si,
+    timing,
+)
 from suite.roofline import Ceilings
 from suite.rows import ResultDetail, ResultRow
 
@@ -143,14 +154,19 @@ def _check_lines(detail: ResultDetail) -> list[dict[str, Any]]:
         {
             "When": when,
             "Verdict": "passed" if check.passed else f"failed: {check.reason}"[:200],
-            "Relative error": check.error_rel,
-            "Allowed": check.tolerance,
+            "Relative error": _error(check.error_rel),
+            "Allowed": _error(check.tolerance),
             "Unwritten": check.unwritten,
             "Not finite": check.nonfinite,
         }
         for when, check in checks
         if check is not None
     ]
+
+
+def _error(value: float | None) -> str | None:
+    """In words: a table of numbers writes out every zero of ``6.0e-16``."""
+    return None if value is None else relative_error(value)
 
 
 def _described(detail: ResultDetail) -> list[dict[str, str]]:
@@ -166,7 +182,7 @@ def _described(detail: ResultDetail) -> list[dict[str, str]]:
 
 
 def _words(value: Any) -> str:
-    return "" if value is None else str(value)[:300]
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)[:300]
 
 
 def _table(title: str, lines: list[dict[str, Any]]) -> None:

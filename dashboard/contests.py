@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.frames import frame_with_downloads
+from dashboard.mark_codes import HELP, codes, legend
 from dashboard.text import plain
 from suite.report.contest import ABOUT, TITLE, Contest, contests, untold
 from suite.report.printable import clipped, printable
@@ -36,6 +37,7 @@ def side_by_side(rows: Iterable[ResultRow], key: str, whose: Callable[[ResultRow
     frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
     if frame["Device"].nunique() == 1:
         frame = frame.drop(columns="Device")
+    legend(contest.first for contest in found[:MOST_LINES])
     frame_with_downloads(frame, f"{key}-contests", f"Fastest implementation of {counted(len(frame), 'case')}", _columns())
     if len(found) > MOST_LINES:
         st.caption(plain(f"{len(found) - MOST_LINES} smaller cases are not shown: choose fewer with the filters."))
@@ -58,14 +60,15 @@ def _line(contest: Contest, title: str, device: str) -> dict[str, Any]:
         "Case": cell_text(title),
         "Device": cell_text(device),
         "Fastest": cell_text(contest.leaders),
+        "Marks": codes(contest.first),
         "Rate": contest.ways[0].rate,
         "Next": cell_text(f"in doubt: {behind.name}" if untold(behind.row) else behind.name) if behind else None,
         "Over next": lead.times if lead else None,
         "From": low,
         "To": high,
-        "Marks": cell_text(contest.ways[0].marks) or None,
         "Every way": cell_text("; ".join(f"{way.name} {way.time}" for way in contest.ways)),
         "Not timed": cell_text("; ".join(contest.untimed)) or None,
+        "Remarks": cell_text(contest.ways[0].marks) or None,
     }
 
 
@@ -81,7 +84,8 @@ def lead_columns() -> dict[str, Any]:
         "Over next": number(format="%.3g", help="How many times as fast as the next"),
         "From": number(format="%.3g", help="Lower end of the 95 % interval of that"),
         "To": number(format="%.3g", help="Upper end of that interval"),
-        "Marks": st.column_config.TextColumn(help="What to know before trusting the fastest one's number"),
+        "Marks": st.column_config.TextColumn(help=HELP),
+        "Remarks": st.column_config.TextColumn(help="What to know before trusting the fastest one's number"),
     }
 
 

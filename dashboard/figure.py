@@ -24,16 +24,21 @@ CAMERA_SCALE = 2  # pixels of a downloaded image for one on the screen
 def show(figure: go.Figure, key: str, alt: str, name: str, choosing: bool = False) -> Any:
     """Draw a figure; with ``choosing``, the customdata of the point that a person clicked, ``None`` where none is.
 
-    ``alt`` is read out by screen readers; ``name`` is that of downloaded files.
+    ``alt`` is read out by screen readers; ``name`` is that of downloaded files.  A figure with a width is no narrower than it;
+    one whose axes are tied to each other, so that its cells keep their size, takes the whole place: what hovers over a point
+    is cut off at the edges of the figure.
     """
     width_px = figure.layout.width
+    stretches = bool(width_px and figure.layout.xaxis.scaleanchor)
+    if stretches:
+        figure.update_layout(width=None, autosize=True)
     # Where a figure scrolls sideways, a finger that drags it moves it and does not zoom into it.
     figure.update_layout(uirevision="kept", dragmode=False if width_px else "zoom")
     _make_room(figure)
     options: dict[str, Any] = {"theme": None, "key": key, "config": _config(name), "alt": alt}
     if choosing:
         options |= {"on_select": "rerun", "selection_mode": "points"}
-    if width_px:
+    if width_px and not stretches:
         options["width"] = "content"
     with _scrolled(key, int(width_px)) if width_px else nullcontext():
         event = st.plotly_chart(figure, **options)

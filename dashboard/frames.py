@@ -30,7 +30,10 @@ def text_characters(width_px: int) -> int:
 
 
 def wide_enough(frame: pd.DataFrame, columns: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """``columns`` with a width for each column of text: left alone, Streamlit makes some narrower than what they hold."""
+    """``columns`` with a width for each column of text, and four digits for each of numbers that has no format.
+
+    Left alone, Streamlit makes some narrower than what they hold, and writes out every zero of a small number.
+    """
     found = dict(columns or {})
     for name in frame.columns:
         texts = [each for each in frame[name] if isinstance(each, str)]
@@ -39,7 +42,13 @@ def wide_enough(frame: pd.DataFrame, columns: Mapping[str, Any] | None = None) -
             column = known or st.column_config.TextColumn()
             width = text_px([str(name), *texts], PINNED_PX if column.get("pinned") else TEXT_PX)
             found[name] = {**column, "width": width}
+        elif name not in found and _has_fractions(frame[name]):
+            found[name] = st.column_config.NumberColumn(format="%.4g")
     return found
+
+
+def _has_fractions(values: Any) -> bool:
+    return any(isinstance(each, float) and not each.is_integer() and each == each for each in values)
 
 
 def small_frame(lines: Any, alt: str, columns: Mapping[str, Any] | None = None) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard.address import choose_one
 from dashboard.figure import show
 from dashboard.frames import SHARE, in_percent
+from dashboard.mark_codes import HELP, codes, legend
 from dashboard.text import plain
 from suite.report.ladder import ABOUT, BASELINE, Ladder, Rung, ladders
 from suite.report.ladder_figure import ladder_figure
@@ -43,6 +44,7 @@ def _ladder(ladder: Ladder, theme: Theme, key: str) -> None:
     st.caption(plain(ladder.note))
     frame = pd.DataFrame([_line(rung, ladder) for rung in ladder.rungs]).dropna(axis="columns", how="all")
     repeated = ["By"] if frame["By"].nunique() == 1 else []
+    legend(rung.row for rung in ladder.rungs)
     st.dataframe(
         in_percent(frame.drop(columns=repeated), ("Of spec",)),
         column_config=_columns(ladder),
@@ -60,6 +62,7 @@ def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
     return {
         "No.": rung.number,
         "Format": rung.name,
+        "Marks": codes(rung.row),
         OVER: speed.times if speed is not None else None,
         "From": low,
         "To": high,
@@ -72,7 +75,7 @@ def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
         "Execution": rung.execution,
         units.per_joule: rung.flop_per_j / 1e9 if rung.flop_per_j is not None else None,
         "By": rung.by,
-        "Marks": rung.marks,
+        "Remarks": rung.marks or None,
     }
 
 
@@ -103,6 +106,7 @@ def _columns(ladder: Ladder) -> dict[str, Any]:
     return {
         "No.": number(width=40, help="The point of this number in the figure"),
         "Format": text(pinned=True, width=150, help="Number format, and what shares a scale"),
+        "Marks": text(help=HELP),
         OVER: number(format="%.3g", help=f"Speed relative to the fastest {BASELINE} of the same shape, regime and data"),
         "From": number(format="%.3g", help="Lower end of the 95 % interval of the relative speed; none where not resolved"),
         "To": number(format="%.3g", help="Upper end of that interval"),

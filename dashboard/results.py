@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.frames import PINNED_PX, SHARE, in_percent, text_characters, text_px
+from dashboard.mark_codes import HELP, codes, legend
 from dashboard.text import plain
 from suite.report.columns import EMPIRICAL, outcome
 from suite.report.printable import clipped, printable
@@ -16,7 +17,6 @@ from suite.report.words import (
     relative_half_width,
     remarks,
     resolved,
-    short_marks,
     tera_rates,
     variation,
 )
@@ -24,7 +24,6 @@ from suite.rows import ResultRow
 
 _SHARES = ("Of spec", "At clock", "Empirical", "Of boost")
 _CASE_PX = 420  # at most
-_MARKS_PX = 190  # at most: the first of them, the most serious, is seen whole
 _OUTCOME_PX = 130  # at most: ``out of memory``
 _TEXT_CHARACTERS = 160  # of a cell
 _SAME_LEFT_OUT = ("Backend", "Device", "Run", "Implementation", "Job", "Evidence")
@@ -43,6 +42,7 @@ def results_table(rows: Sequence[ResultRow], key: str, alt: str, whose: Callable
     frame = pd.DataFrame([_line(row, name, whose(row), titles) for row, name in zip(rows, names, strict=True)])
     if shared:
         st.caption(plain(f"The same in all of them: {shared}."))
+    legend(rows)
     left_out = [name for name in _SAME_LEFT_OUT if frame[name].nunique() == 1]
     left_out += [name for name in _EMPTY_LEFT_OUT if frame[name].isna().all()]
     event = st.dataframe(
@@ -62,13 +62,15 @@ def results_table(rows: Sequence[ResultRow], key: str, alt: str, whose: Callable
 
 
 def told_apart_first(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with the columns in which its lines differ right behind their names; a backend that each device has one of
-    tells nothing that the device does not.
+    """The table with marks and the columns in which its lines differ right behind their names: they are seen on every screen.
+
+    A backend that each device has one of tells nothing that the device does not.
     """
     several = [name for name in _TELLING if frame[name].nunique() > 1]
     if "Device" in several and frame.groupby("Device")["Backend"].nunique().max() == 1:
         several = [name for name in several if name != "Backend"]
-    return frame[["Case", *several, *(name for name in frame.columns if name not in ("Case", *several))]]
+    first = ["Case", "Marks", *several]
+    return frame[[*first, *(name for name in frame.columns if name not in first)]]
 
 
 def case_names(rows: Sequence[ResultRow]) -> list[str]:
@@ -126,7 +128,7 @@ def _line(row: ResultRow, name: str, device: str, titles: _Titles) -> dict[str, 
         titles.time: _scaled(row.p50_s, titles.unit_s),
         "±": _scaled(half_width, 1e-2),
         "Of spec": row.fractions.spec,
-        "Marks": short_marks(row) or None,
+        "Marks": codes(row),
         "Outcome": None if (ended := outcome(row)) is None else _text(ended),
         "Bound": None if row.p50_s is None else _text(row.bound or "unknown"),
         "Format": _text(row.format_label),
@@ -180,8 +182,8 @@ def _columns(titles: _Titles, frame: pd.DataFrame) -> dict[str, Any]:
         ),
         "Bound": st.column_config.TextColumn(help="What limits the case"),
         "Marks": st.column_config.TextColumn(
-            help="What to know before trusting the figures beside it; Remarks say more",
-            width=text_px(frame["Marks"].dropna(), _MARKS_PX),
+            help=HELP,
+            width=text_px(["Marks", *frame["Marks"].dropna()], _OUTCOME_PX),
         ),
         "Of spec": number(format=SHARE, help="Share of the roof by the spec sheet"),
         "Of boost": number(format=SHARE, help="Share of the roof at the maximum clock"),

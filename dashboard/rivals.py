@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.contests import cell_text, lead_columns, short_titles
 from dashboard.frames import frame_with_downloads
+from dashboard.mark_codes import codes, legend
 from dashboard.selection import Selection
 from dashboard.shelf import Device
 from dashboard.text import plain
@@ -76,6 +77,7 @@ def devices_side_by_side(selection: Selection, rows: Mapping[Device, Sequence[Re
         st.caption(plain(f"The same in all of them: {shared}."))
     lines = [_line(race, title) for race, title in zip(found, titles, strict=False)]
     frame = pd.DataFrame(lines).dropna(axis="columns", how="all")
+    legend(race.entrants[0].row for race in found[:MOST_LINES])
     frame_with_downloads(frame, f"{key}-devices", f"Fastest device of {counted(len(frame), 'case')}", _columns())
     if len(found) > MOST_LINES:
         st.caption(plain(f"{len(found) - MOST_LINES} smaller cases are not shown: choose fewer with the filters."))
@@ -108,6 +110,7 @@ def _line(race: Race, title: str) -> dict[str, Any]:
     return {
         "Case": cell_text(title),
         "Fastest": cell_text(race.fastest),
+        "Marks": codes(first.row),
         "By": cell_text(first.row.implementation),
         "Time": timing(first.row),
         "Bandwidth": si(first.row.bytes_s, "B/s") if first.row.bytes_s else None,
@@ -116,8 +119,8 @@ def _line(race: Race, title: str) -> dict[str, Any]:
         "Over next": lead.times if lead else None,
         "From": low,
         "To": high,
-        "Marks": cell_text("; ".join(marks(first.row))) or None,
         "Every device": cell_text("; ".join(f"{each.name} {timing(each.row)}" for each in race.entrants)),
+        "Remarks": cell_text("; ".join(marks(first.row))) or None,
     }
 
 

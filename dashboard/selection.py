@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from dashboard.shelf import Device, Pair, Shelf
 from dashboard.stores import Stores
 from suite.case import format_label
-from suite.outcome import Evidence, Outcome
+from suite.outcome import Bound, Evidence, Outcome
+from suite.report.headlines import Kind
 from suite.report.palette import Theme, device_colours
 from suite.report.printable import clipped, printable
 from suite.report.roofs import drawable
@@ -176,13 +177,14 @@ class Selection:
         groups = [group for group in self.of(device) if group.outcome == Outcome.OK and group.evidence == Evidence.MEASURED]
         return self.stores.shelves[device.store].rows([group.best for group in groups])
 
-    def count_of(self, device: Device) -> Counter[tuple[str, str, bool]]:
-        """How many results that are points it has, by format label, load, and whether they are trusted."""
+    def count_of(self, device: Device) -> Counter[Kind]:
+        """How many results that are points it has, by what decides which of them a headline is the best of."""
         best = {row.result_id for row in self.best_of(device) if drawable(row)}
-        found: Counter[tuple[str, str, bool]] = Counter()
+        found: Counter[Kind] = Counter()
         for group in self.of(device):
             if group.best in best:
-                found[label_of(group), group.load, bool(group.is_trusted)] += group.results
+                rank = int(group.is_trusted) + int(group.is_resolved)  # as ``trust_rank`` of a row
+                found[Kind(label_of(group), group.load, rank, group.bound == Bound.COMPUTE)] += group.results
         return found
 
     def _recent(self, device: Device, jobs: Sequence[str]) -> tuple[tuple[str, ...], int]:

@@ -11,8 +11,9 @@ import streamlit as st
 from dashboard.address import asked_for, choose_one, given, put
 from dashboard.figure import show
 from dashboard.frames import SHARE, frame_with_downloads, small_frame
-from dashboard.sidebar import LABELS_S, run_labels
-from dashboard.stores import Run, Stores, newest_of
+from dashboard.opposite import latest_finished, opposite_of
+from dashboard.sidebar import run_labels
+from dashboard.stores import Run, Stores
 from dashboard.text import plain, sentence
 from dashboard.theme import theme
 from suite.compare import words
@@ -21,19 +22,15 @@ from suite.compare.pairing import By
 from suite.compare.runs import Place, compare_runs
 from suite.compare.verdict import MIN_EFFECT, Verdict
 from suite.errors import StoreUnusable, UsageError
-from suite.jobs.calibration import CalibrationJob
 from suite.measure.statistics import median
 from suite.report.comparison_figure import comparison_figure
 from suite.report.printable import clipped, printable
 from suite.report.words import counted, timing
 from suite.store.comparing import ComparisonReader
-from suite.store.runs import SELFTEST
-from suite.store.scopes import Scope
 
 TITLE = "Compare"
 ORDER = 60
 MOST_RESULTS = 4_000  # of both runs: the samples of each are looked at
-MOST_TRIED = 8  # runs of which it is asked what they computed, before one is offered
 SEPARATOR = " in "
 # A telephone shows the first forty characters of a chosen name: there the names are said in full.
 _NARROW_ONLY = """<style>
@@ -68,24 +65,24 @@ def render_stores(stores: Stores) -> None:
 
 
 def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
-    by_name = {f"{run.store}{SEPARATOR}{run.entry.run}": run for run in stores.runs}
+    by_name = {_name(run): run for run in stores.runs}
     labels, names = run_labels(stores), list(by_name)
-    newest = newest_of(stores)
-    latest = f"{newest.store}{SEPARATOR}{newest.entry.run}"
-    before = _before(stores, by_name.get(asked_for("b") or latest, newest))
+    newest = latest_finished(stores)
+    latest = _name(newest)
+    before = opposite_of(stores, by_name.get(asked_for("b") or latest, newest))
 
     def named(name: str) -> str:
         return labels[by_name[name]]
 
     # A line each: what tells two runs apart, their note, store or device, stands at the end of their names.
-    first = f"{before.store}{SEPARATOR}{before.entry.run}"
+    first = _name(before.run)
     a = choose_one(
         "A, what was",
         "a",
         names,
         named,
         first,
-        "The run that B is held against: at first the one most like it",
+        "The run that B is held against: at first the finished one before it that has the most cases in common with it",
         follows=True,
         is_always_told=True,
     )
@@ -94,6 +91,8 @@ def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
         st.html(_NARROW_ONLY)
         for name, chosen in (("A", a), ("B", b)):
             st.caption(plain(f"{name}: {named(chosen)}"))
+    if a == first and before.why_not:
+        st.info(before.why_not)
     with st.container(horizontal=True):
         how = choose_one("Paired by", "by", list(HOW), HOW.__getitem__, help="What two results must have in common")
         text = next(iter(given("effect")), "")
@@ -104,50 +103,8 @@ def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
     return by_name[a], by_name[b], By(how) if how else None, effect / 100
 
 
-def _before(stores: Stores, chosen: Run) -> Run:
-    """What a run is held against at first: of the other runs most like it, in jobs, chip, kind of device and experiment, the
-    newest that computed any of the same.
-
-    What was measured and what was simulated are never compared: a run of another kind is taken only where there is no other.
-    """
-    others = [run for run in stores.runs if run != chosen]
-    evidence: dict[tuple[int, str], set[str]] = {}
-    jobs: dict[tuple[int, str], set[str]] = {}
-    chips: dict[tuple[int, str], set[str]] = {}
-    devices: dict[tuple[int, str], set[str]] = {}
-    for shelf in stores.shelves:
-        names = shelf.device_names()
-        for device, group in shelf.held(wait_s=LABELS_S).pairs:
-            run = (device.store, group.run)
-            if group.job != CalibrationJob.name:
-                jobs.setdefault(run, set()).add(f"{group.job} {group.format}")
-                evidence.setdefault(run, set()).add(group.evidence)
-            chips.setdefault(run, set()).add(device.uid)
-            devices.setdefault(run, set()).add(names.get(device.uid, device.uid))
-
-    def likeness(run: Run) -> tuple[bool, ...]:
-        is_selftest = run.entry.experiment == SELFTEST != chosen.entry.experiment
-        alike = (_share(of, chosen, run) for of in (evidence, jobs, chips, devices))
-        return not is_selftest, *alike, run.entry.experiment == chosen.entry.experiment
-
-    likest = sorted(others, key=likeness, reverse=True)
-    work = _work_of(stores, chosen, jobs)
-    return next((run for run in likest[:MOST_TRIED] if work & _work_of(stores, run, jobs)), likest[0])
-
-
-def _work_of(stores: Stores, run: Run, jobs: Mapping[tuple[int, str], set[str]]) -> set[tuple[str, ...]]:
-    """What a run computed, without what nearly every run begins with."""
-    names = {name.partition(" ")[0] for name in jobs.get((run.store, run.entry.run), ())}
-    if not names:
-        return set()
-    found = stores.shelves[run.store].workloads(Scope(runs=(run.entry.run,), jobs=tuple(sorted(names))))
-    return {tuple(each[1:]) for each in found}
-
-
-def _share(known: Mapping[tuple[int, str], set[str]], *runs: Run) -> bool:
-    """Whether two runs have any of these in common, as far as both were read."""
-    one, other = (known.get((run.store, run.entry.run), set()) for run in runs)
-    return bool(one & other)
+def _name(run: Run) -> str:
+    return f"{run.store}{SEPARATOR}{run.entry.run}"
 
 
 def _too_many(stores: Stores, *runs: Run) -> int:

@@ -19,6 +19,7 @@ from dashboard.roofs import roofs_of, sheet_lines
 from dashboard.selection import Selection
 from dashboard.shelf import Device
 from dashboard.text import plain
+from dashboard.whys import whys
 from suite.report.curves import Quantity
 from suite.report.gemm_shapes import shape_map
 from suite.report.heat import heat_figure
@@ -83,6 +84,8 @@ def _shapes(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> 
     alt = f"{value.title} of products by their shape, on {selection.names[device]}"
     clicked = show(heat_figure(heat, selection.theme), "shapes", alt, "roofbench-gemm-shapes", choosing=True)
     choose_case("shapes", clicked_row([cell.row for cell in heat.cells.values()], clicked))
+    cells = sorted(heat.cells.items())
+    whys({("", f"{heat.rows[down]} x {heat.columns[across]}"): cell.row for (down, across), cell in cells})
     if left_out:
         st.caption(plain(f"{left_out} shapes have no place here: choose fewer, or see the table."))
 

@@ -17,24 +17,20 @@ from suite.hardware.fits import CONTEXTS, RESERVE, WEIGHT_BITS, fits
 from suite.hardware.models import all_models
 from suite.hardware.spec import PIPES, HardwareSpec
 from suite.report.hardware_figure import catalogue_figure
-from suite.report.hardware_sheet import documents, fit_lines, sheet_lines
+from suite.report.hardware_sheet import cited, documents, fit_lines, sheet_lines
 from suite.report.value import MOST, parse_prices, worth
 from suite.report.words import counted, rate_unit
 
 TITLE = "Hardware"
 ORDER = 80
 MOST_PRICED = 12
-_PART_PX = 120  # of the column that says what a figure is of: the longest would leave a telephone nothing of the figure
 
 
 def render_stores(stores: Stores) -> None:
     """Draw the page; what stores hold is not needed, but their devices come first."""
     specs = all_specs()
     present = _present(stores)
-    st.caption(
-        f"{counted(len(specs), 'spec sheet')}: declared by the makers, dense, each figure with its source. "
-        "What was not found is left empty, never guessed."
-    )
+    st.caption(_about(specs))
     with st.container(horizontal=True):
         makers = choose("Makers", "maker", sorted({spec.vendor for spec in specs}))
         shown = [spec for spec in specs if not makers or spec.vendor in makers]
@@ -48,6 +44,17 @@ def render_stores(stores: Stores) -> None:
     _table(shown, pipe, present)
     _prices(shown, pipe)
     _sheet(specs, present)
+
+
+def _about(specs: Sequence[HardwareSpec]) -> str:
+    """What the sheets are, and how many of their figures have no source that was recorded: not all of them do."""
+    lines = [line for spec in specs for line in sheet_lines(spec)]
+    without = sum(not documents([line]) for line in lines)
+    but = f", but for {without} of {len(lines):,} whose source was not recorded" if without else ""
+    return (
+        f"{counted(len(specs), 'spec sheet')}: declared by the makers, dense, each figure with its source{but}. "
+        "What was not found is left empty, never guessed."
+    )
 
 
 def _present(stores: Stores) -> set[str]:
@@ -169,13 +176,12 @@ def _sheet(specs: Sequence[HardwareSpec], present: set[str]) -> None:
             "Figure": line.name,
             "Value": line.value,
             "Trust": line.confidence,
-            "Sources": " ".join(f"[{numbers[source]}]" for source in line.sources),
+            "Sources": cited(line, numbers),
             "Remark": line.remark,
         }
         for line in lines
     )
-    part = {"Part": st.column_config.TextColumn(width=_PART_PX)}
-    frame_with_downloads(frame, "spec-sheet", f"Spec sheet of {spec.name}", part)
+    frame_with_downloads(frame, "spec-sheet", f"Spec sheet of {spec.name}")
     for source, number in numbers.items():
         address = f" <{source.url}>" if source.url and source.url.startswith(("https://", "http://")) else ""
         st.caption(f"\\[{number}\\] {plain(source.title)}{address}")

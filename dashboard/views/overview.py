@@ -13,18 +13,20 @@ from dashboard.empty import nothing_matches
 from dashboard.figure import show
 from dashboard.frames import SHARE, frame_with_downloads
 from dashboard.listing import results_section
+from dashboard.mark_codes import HELP, codes, legend
 from dashboard.opening import first_value
 from dashboard.roofs import roofs_of, sheet_lines
 from dashboard.selection import Selection
 from dashboard.shelf import Device
 from dashboard.text import plain
+from dashboard.whys import whys
 from suite.report.columns import outcome
 from suite.report.figures import roofline_figure
 from suite.report.headlines import headlines
 from suite.report.heat import heat_figure
 from suite.report.standings import SHOWN, Column, best_groups, best_rate, in_order, standings_map
 from suite.report.values import SHARES
-from suite.report.words import case_detail, counted, giga_per_joule, marks, moment, short_marks, si
+from suite.report.words import case_detail, counted, giga_per_joule, marks, moment, si
 from suite.rows import ResultRow
 
 TITLE = "Overview"
@@ -109,6 +111,9 @@ def _standings(selection: Selection, best: Best, lines: Sequence[Line]) -> Any:
         figure, "standings", f"{alt}; the tables below have the same as numbers", "roofbench-overview", choosing=True
     )
     choose_case("standings", clicked_row(cells.values(), clicked))
+    titles = [f"{column.job} {column.format}" for column in columns]
+    several = len(lines) > 1
+    whys({(names[down] if several else "", titles[across]): row for (down, across), row in sorted(cells.items())})
     return st.container()
 
 
@@ -148,7 +153,7 @@ def _table(selection: Selection, best: Best, lines: Sequence[Line]) -> None:
     columns = {
         "Device": st.column_config.TextColumn(pinned=bool(frame["Device"].str.len().max() <= MOST_PINNED)),
         "Of spec": number(format=SHARE, help="Share of the roof by the spec sheet"),
-        "Marks": st.column_config.TextColumn(help="What to know before trusting the figures; Remarks say more"),
+        "Marks": st.column_config.TextColumn(help=HELP),
         "At clock": number(format=SHARE, help="Share of the roof at the clock that the device counted"),
         per_joule: number(
             format="%.4g", help="Useful operations per joule, in 10^9, where energy was read: measure.energy=true"
@@ -158,6 +163,7 @@ def _table(selection: Selection, best: Best, lines: Sequence[Line]) -> None:
     }
     frame = frame.drop(columns=[name for name in _EMPTY_LEFT_OUT if frame[name].isna().all()])
     alt = "The best result of each device in each job and format"
+    legend(best.values())
     frame_with_downloads(frame, "devices", alt, columns, shares=("Of spec", "At clock"))
 
 
@@ -169,7 +175,7 @@ def _lines(selection: Selection, best: Best, line: Line, per_joule: str) -> list
             "Job": column.job,
             "Format": column.format,
             "Of spec": row.fractions.spec,
-            "Marks": short_marks(row) or None,
+            "Marks": codes(row),
             "Outcome": outcome(row),
             "Rate": best_rate(row) if row.p50_s is not None else None,
             "At clock": row.fractions.at_clock,

@@ -17,7 +17,7 @@ from suite.report.palette import INKS, Ink, Theme
 from suite.report.words import marks
 
 MOST_CASES = 50  # that one figure keeps apart, the worst and the best of them
-_ROW_PX, _HEAD_PX, _LEFT_PX, _MARKER_PX = 30, 18, 16, 9
+_ROW_PX, _HEAD_PX, _LEFT_PX, _MARKER_PX = 40, 18, 16, 9  # a row has room for a name clear of its interval and of the next
 _NAME_PX, _NAME_CHARACTERS = 11, 54  # of a case's name over its row, which a telephone shows whole
 _TIMES_FROM = 2  # from this ratio on changes are told as factors, as ``suite.compare.words.change`` does
 _COLOURS = {"SLOWER": "#a64621", "UNDECIDED": "#7f7f7f", "SAME": "#086e70", "FASTER": "#0099fe"}
@@ -97,6 +97,8 @@ def _names_over(names: Sequence[str], ink: Ink) -> Iterator[dict[str, Any]]:
             "yanchor": "middle",
             "showarrow": False,
             "font": {"size": _NAME_PX, "color": ink.text},
+            "bgcolor": ink.background,  # no line of the grid passes through it
+            "borderpad": 0,
         }
 
 

@@ -9,8 +9,8 @@ from suite.report.curves import Quantity
 from suite.report.heat import FAILED, Cell, HeatMap
 from suite.report.roofs import drawable
 from suite.report.trust import trust_rank
-from suite.report.values import number_of
-from suite.report.words import duration, percent, si
+from suite.report.values import BANDWIDTH, RATE, number_of
+from suite.report.words import duration, percent, rate_unit, si
 from suite.rows import ResultRow
 
 MOST_CELLS = 40  # across and down: more are no longer read
@@ -76,10 +76,17 @@ def _level(row: ResultRow, value: Quantity, top: float) -> float | None:
 def _written(row: ResultRow, value: Quantity) -> str:
     if row.outcome != Outcome.OK:
         return FAILED
-    return _text(value.value(row) or 0.0, value)
+    return _text(value.value(row) or 0.0, value, _unit(row, value))
 
 
-def _text(found: float, value: Quantity) -> str:
+def _unit(row: ResultRow, value: Quantity) -> str:
+    """A map may have floats and integers in it, whose operations are not called the same."""
+    if value is BANDWIDTH:
+        return "B/s"
+    return rate_unit(row.format) if value is RATE else rate_unit(row.format).replace("/s", "/J")
+
+
+def _text(found: float, value: Quantity, unit: str = "") -> str:
     if value.is_share:
-        return percent(found).replace(" %", "")
-    return duration(found) if value.is_less_better else si(found, "")
+        return percent(found)
+    return duration(found) if value.is_less_better else si(found, unit)

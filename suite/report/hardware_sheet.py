@@ -1,6 +1,6 @@
 """A spec sheet line by line, each figure with how far to trust it, how it follows and where it stands."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from suite.hardware.figure import NOT_FOUND, Figure, Figures, Source
@@ -10,11 +10,16 @@ from suite.hardware.spec import HardwareSpec, Link
 from suite.report.words import rate_unit, si
 
 _DECIMAL = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+NOT_RECORDED = "not recorded"
 _BINARY = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
 
 
 class SheetLine(NamedTuple):
-    """One figure: ``value`` is ``n/a`` where sources leave it open, and ``remark`` then says why."""
+    """One figure: ``value`` is ``n/a`` where sources leave it open, and ``remark`` then says why.
+
+    ``part`` is short, for what is cut says another thing: ``memory HBM2 409`` of a bus of 4096 bit.  Which memory or link it is
+    stands first in ``remark``.
+    """
 
     part: str
     name: str
@@ -55,10 +60,10 @@ def _lines(spec: HardwareSpec) -> Iterator[SheetLine]:
     yield from _line("compute", f"{spec.unit_name}s", spec.units, "")
     yield from _several("compute", spec.ops_per_clock, "", " per clock and unit")
     yield from (line for name in clocks.__slots__ for line in _line("clocks", _plain(name), getattr(clocks, name), "Hz"))
-    title = " ".join(filter(None, ("memory", memory.type, f"{memory.bus_bits} bit" if memory.bus_bits else "")))
-    yield from _line(title, "capacity", memory.capacity_bytes, "B")
-    yield from _line(title, "visible", memory.visible_bytes, "B")
-    yield from _line(title, "bandwidth", memory.bandwidth_bytes_s, "B/s")
+    kind = ", ".join(filter(None, (memory.type, f"bus of {memory.bus_bits} bit" if memory.bus_bits else "")))
+    yield from _line("memory", "capacity", memory.capacity_bytes, "B", kind)
+    yield from _line("memory", "visible", memory.visible_bytes, "B", kind)
+    yield from _line("memory", "bandwidth", memory.bandwidth_bytes_s, "B/s", kind)
     l2, last_level = cache_names(spec)
     for name, figure in ((l2, caches.l2_bytes), (last_level, caches.llc_bytes)):
         yield from _line("caches", name, figure, "binary")
@@ -67,10 +72,10 @@ def _lines(spec: HardwareSpec) -> Iterator[SheetLine]:
     sizes |= {"registers per unit": caches.registers_per_unit_bytes, **caches.on_chip_bytes}
     yield from _several("caches", sizes, "binary")
     yield from (line for name in threads.__slots__ for line in _line("threads", _plain(name), getattr(threads, name), ""))
-    peaks = {"dense peaks": spec.peaks, "other dense rates": spec.peak_variants}
-    peaks["peaks with structured sparsity (no ceiling here)"] = spec.sparse_peaks
-    for part, rates in peaks.items():
-        yield from (line for name, figure in rates.items() for line in _line(part, name, figure, rate_unit(name)))
+    sparse = "with structured sparsity: no ceiling here"
+    peaks = (("dense peaks", spec.peaks, ""), ("other dense rates", spec.peak_variants, ""))
+    for part, rates, kind in (*peaks, ("sparse peaks", spec.sparse_peaks, sparse)):
+        yield from (line for name, figure in rates.items() for line in _line(part, name, figure, rate_unit(name), kind))
     yield from _link("interconnect", spec.interconnect)
     yield from _link("host link", spec.host_link)
     yield from _line("power", "TDP", spec.tdp_w, "W")
@@ -83,15 +88,15 @@ def _several(part: str, figures: Figures, unit: str, suffix: str = "") -> Iterat
 
 
 def _link(part: str, link: Link) -> Iterator[SheetLine]:
-    title = " ".join(filter(None, (part, link.name, f"{link.links} links" if link.links else "")))
-    yield from _line(title, "both directions", link.bidirectional_bytes_s, "B/s")
-    yield from _line(title, "per direction", link.per_direction_bytes_s, "B/s")
+    kind = ", ".join(filter(None, (link.name, f"{link.links} links" if link.links else "")))
+    yield from _line(part, "both directions", link.bidirectional_bytes_s, "B/s", kind)
+    yield from _line(part, "per direction", link.per_direction_bytes_s, "B/s", kind)
 
 
-def _line(part: str, name: str, figure: Figure, unit: str) -> Iterator[SheetLine]:
+def _line(part: str, name: str, figure: Figure, unit: str, kind: str = "") -> Iterator[SheetLine]:
     """Nothing for a figure that no source mentions."""
     if figure != NOT_FOUND:
-        remark = "; ".join(filter(None, (figure.derived, figure.note)))
+        remark = "; ".join(filter(None, (kind, figure.derived, figure.note)))
         yield SheetLine(part, name, _written(figure.value, unit), figure.confidence, remark, figure.sources)
 
 
@@ -126,9 +131,19 @@ def _longest(row: Fit) -> str:
 
 
 def documents(lines: Sequence[SheetLine]) -> dict[Source, int]:
-    """The sources of some lines, each with its number, in the order in which they are first named."""
+    """The sources of some lines, each with its number, in the order in which they are first named: those that were recorded."""
     found: dict[Source, int] = {}
     for line in lines:
-        for source in line.sources:
+        for source in filter(is_recorded, line.sources):
             found.setdefault(source, len(found) + 1)
     return found
+
+
+def cited(line: SheetLine, numbers: Mapping[Source, int]) -> str:
+    """``[1] [3]``, or that no source was recorded: of that there is no document to be looked up under a number."""
+    return " ".join(f"[{numbers[source]}]" for source in line.sources if is_recorded(source)) or NOT_RECORDED
+
+
+def is_recorded(source: Source) -> bool:
+    """Whether it is known who says so."""
+    return source.kind != "none"

@@ -8,7 +8,7 @@ from suite.outcome import Bound, Evidence
 from suite.report.roofs import drawable
 from suite.report.sources import NO_SOURCES, Sources, sources_of
 from suite.report.trust import TRUSTED, trust_rank
-from suite.report.words import case_detail, marks, percent, rate_unit, si
+from suite.report.words import CONTENDED, NOT_RESOLVED, case_detail, marks, percent, rate_unit, si
 from suite.rows import ResultRow
 
 BURST, SUSTAINED = "burst", "sustained"
@@ -17,11 +17,12 @@ PASSED_OVER = "contended or not resolved"
 
 
 class Headline(NamedTuple):
-    """The best result of one format (its label) under ``load``, among ``of`` verified ones of that load.
+    """The best result of one format (its label) under ``load``, among the ``of`` verified ones of that load that qualify.
 
     ``best`` is ``None`` where the format was measured in bursts alone and others were sustained.  ``burst`` is the best burst
-    beside a sustained load, where there is one.  ``passed_over`` of the ``of`` were contended or not resolved.  ``sources`` are
-    those of all headlines: where they differ, whose a number is has to be said.
+    beside a sustained load, where there is one.  Not among the ``of``, and so perhaps faster: ``passed_over``, which are less
+    to be trusted than the best, and ``not_computing``, which arithmetic does not bound where it bounds the best.  ``sources``
+    are those of all headlines: where they differ, whose a number is has to be said.
     """
 
     format: str
@@ -30,6 +31,7 @@ class Headline(NamedTuple):
     burst: ResultRow | None
     of: int
     passed_over: int
+    not_computing: int = 0
     sources: Sources = NO_SOURCES
 
     @property
@@ -39,17 +41,18 @@ class Headline(NamedTuple):
 
     @property
     def chosen_as(self) -> str:
-        """``best of 6 sustained, 1 passed over: contended or not resolved``, or ``best of 4 sustained, every one of them
-        contended or not resolved``.
+        """``best of 5 sustained; passed over: 1 contended or not resolved, 2 not bound by compute``, or ``best of 3 sustained,
+        all contended; passed over: 1 not resolved``.
         """
         if self.best is None:
             return ""
-        if not _trusted(self.best):
-            doubt = f"every one of them {PASSED_OVER}" if self.of > 1 else PASSED_OVER
-            return f"best of {self.of} {self.load}, {doubt}"
-        return f"best of {self.of} {self.load}" + (
-            f", {self.passed_over} passed over: {PASSED_OVER}" if self.passed_over else ""
-        )
+        rank = trust_rank(self.best)
+        doubt = (NOT_RESOLVED, CONTENDED, "")[rank]
+        kind = f", {'all ' if self.of > 1 else ''}{doubt}" if doubt else ""
+        why = PASSED_OVER if rank == TRUSTED else NOT_RESOLVED
+        passed = [f"{self.passed_over} {why}"] if self.passed_over else []
+        passed += [f"{self.not_computing} not bound by compute"] if self.not_computing else []
+        return f"best of {self.of} {self.load}{kind}" + (f"; passed over: {', '.join(passed)}" if passed else "")
 
     @property
     def second(self) -> str:
@@ -64,7 +67,16 @@ class Headline(NamedTuple):
         return f"in a burst: {', '.join([*share, rate(row), *case, *source, row.regime, *marks(row)])}"
 
 
-Counts = Mapping[tuple[str, str, bool], int]  # of results by format label, load, and whether they are trusted
+class Kind(NamedTuple):
+    """What decides which results a headline is the best of: ``rank`` as of ``trust_rank``, and whether arithmetic bounds."""
+
+    label: str
+    load: str
+    rank: int
+    is_computing: bool
+
+
+Counts = Mapping[Kind, int]  # of results
 
 
 def headlines(rows: Sequence[ResultRow], counts: Counts | None = None) -> tuple[Headline, ...]:
@@ -80,7 +92,7 @@ def headlines(rows: Sequence[ResultRow], counts: Counts | None = None) -> tuple[
     measured = [row for row in rows if drawable(row) and row.evidence == Evidence.MEASURED]
     load = SUSTAINED if any(row.load == SUSTAINED for row in measured) else BURST
     labels = sorted({row.format_label for row in measured})
-    known = counts if counts is not None else Counter((row.format_label, row.load, _trusted(row)) for row in measured)
+    known = counts if counts is not None else Counter(map(_kind, measured))
     found = [_headline(label, load, [row for row in measured if row.format_label == label], known) for label in labels]
     sources = sources_of(row for each in found for row in (each.best, each.burst) if row is not None)
     return tuple(each._replace(sources=sources) for each in sorted(found, key=_place, reverse=True))
@@ -93,7 +105,7 @@ def about(found: Sequence[Headline], several_runs: bool = False) -> str:
     return (
         f"Best verified result of each format under {load}{of}, of those bound by compute where there are any. Contended "
         "results and those whose interval is wider than twice their median are passed over; where a format has nothing else, "
-        "the card shows the best of them and says so."
+        "the card shows the best of them and says so. What was passed over is counted apart, and may be faster."
     )
 
 
@@ -106,9 +118,17 @@ def _headline(name: str, load: str, rows: Sequence[ResultRow], counts: Counts) -
     own = [row for row in rows if row.load == load]
     bursts = [row for row in rows if row.load == BURST] if load != BURST else []
     best = _best(own)
-    passed_over = counts.get((name, load, False), 0) if best and _trusted(best) else 0
-    of = sum(counts.get((name, load, is_trusted), 0) for is_trusted in (False, True))
-    return Headline(name, load, best, _best(bursts), of, passed_over)
+    if best is None:
+        return Headline(name, load, None, _best(bursts), 0, 0)
+    chosen = _kind(best)
+    alike = {kind: count for kind, count in counts.items() if (kind.label, kind.load) == (name, load)}
+    passed_over = sum(count for kind, count in alike.items() if kind.rank < chosen.rank)
+    other_bound = alike.get(chosen._replace(is_computing=not chosen.is_computing), 0)
+    return Headline(name, load, best, _best(bursts), alike.get(chosen, 0), passed_over, other_bound)
+
+
+def _kind(row: ResultRow) -> Kind:
+    return Kind(row.format_label, row.load, trust_rank(row), row.bound == Bound.COMPUTE)
 
 
 def _best(rows: Sequence[ResultRow]) -> ResultRow | None:
@@ -126,10 +146,6 @@ def _best(rows: Sequence[ResultRow]) -> ResultRow | None:
 def _which(row: ResultRow) -> tuple[str, str]:
     """What of a case two loads may share: its workload with data and switches, and who computes it."""
     return case_detail(row), row.implementation
-
-
-def _trusted(row: ResultRow) -> bool:
-    return trust_rank(row) == TRUSTED
 
 
 def _place(headline: Headline) -> tuple[int, float, float]:

@@ -18,6 +18,9 @@ from suite.rows import ResultRow
 USUAL = ("cold", "sustained", "device")
 DOUBT, OTHER_EVIDENCE, FAILED = "?", "°", "✗"
 _CELL_PX, _CELL_WIDTH_PX, _HEAD_PX = 30, 62, 30
+_GAP_PX = 6  # between the texts of neighbours
+_UNIT_PX = 10  # of a unit on a line of its own, in small letters
+_HOVER_CHARACTERS = 48  # of a line: as wide as the narrowest of these figures, which would cut off what is longer
 _LEAST_CELLS = 5  # across: a single one should not be a bar
 _CHARACTER_PX, _LINE_PX = 6.6, 16
 _LABEL_CHARACTERS = 34
@@ -28,7 +31,10 @@ _DARK_BELOW = 0.55  # of the scale: text on it is light
 
 
 class Cell(NamedTuple):
-    """One pair of categories: what it shows, 0 to 1 of the scale (``None`` without a colour), and the result behind it."""
+    """One pair of categories: what it shows, 0 to 1 of the scale (``None`` without a colour), and the result behind it.
+
+    A unit behind the first space of ``text`` has a line of its own where both would be wider than a cell.
+    """
 
     text: str
     level: float | None
@@ -71,6 +77,8 @@ def heat_figure(heat: HeatMap, theme: Theme = "light") -> go.Figure:
     figure.update_layout(xaxis=_axis(heat.columns, slant), yaxis=_axis(heat.rows, slant=False))
     figure.update_layout(width=width_px(heat), autosize=False)
     figure.update_xaxes(side="top", domain=[0, len(heat.columns) / max(len(heat.columns), _LEAST_CELLS)])
+    # Where a page makes the figure wider, for what hovers over it, its cells stay as wide as they are here.
+    figure.update_xaxes(scaleanchor="y", scaleratio=_CELL_WIDTH_PX / _row_px(heat), constrain="domain", constraintoward="left")
     top = -0.5 - is_over * _NAME_PX / 2 / _row_px(heat)
     figure.update_yaxes(range=[len(heat.rows) - 0.5, top], showticklabels=not is_over)
     for annotation in figure.layout.annotations:
@@ -86,7 +94,21 @@ def _is_over(heat: HeatMap) -> bool:
 
 
 def _row_px(heat: HeatMap) -> int:
-    return _CELL_PX + _NAME_PX * _is_over(heat)
+    return _CELL_PX + _NAME_PX * _is_over(heat) + _UNIT_PX * any(_is_two_lines(cell) for cell in heat.cells.values())
+
+
+def _is_two_lines(cell: Cell) -> bool:
+    """The sign of a regime is as wide as two characters, and another backend's letter is one more."""
+    characters = len(cell.text) + len(_marks(cell.row)) + _is_unusual(cell.row) + 1
+    return " " in cell.text and characters * _CHARACTER_PX > _CELL_WIDTH_PX - _GAP_PX
+
+
+def _written(cell: Cell, marked: str) -> str:
+    """The text with its marks behind the number, as Plotly takes it."""
+    if not _is_two_lines(cell):
+        return escape(f"{cell.text}{marked}")
+    number, _, unit = cell.text.partition(" ")
+    return f'{escape(f"{number}{marked}")}<br><span style="font-size:10px">{escape(unit)}</span>'
 
 
 def _names_over(heat: HeatMap, ink: Ink) -> Iterator[dict[str, Any]]:
@@ -166,11 +188,11 @@ def _points(shown: Sequence[tuple[tuple[int, int], Cell]], marks: Sequence[str],
         x=[column for (_, column), _ in shown],
         y=[row for (row, _), _ in shown],
         mode="markers+text",
-        text=[escape(f"{cell.text}{marked}") for (_, cell), marked in zip(shown, marks, strict=True)],
+        text=[_written(cell, marked) for (_, cell), marked in zip(shown, marks, strict=True)],
         textposition="middle center",
         textfont={"size": 12, "color": [_ink(cell.level, ink.text) for _, cell in shown]},
         marker={"symbol": "square", "size": 24, "color": "rgba(0,0,0,0)"},
-        hovertext=[hover_text(cell.row) for _, cell in shown],
+        hovertext=[hover_text(cell.row, _HOVER_CHARACTERS) for _, cell in shown],
         hoverinfo="text",
         customdata=[known_by(cell.row) for _, cell in shown],
         cliponaxis=False,
@@ -184,9 +206,12 @@ def _ink(level: float | None, otherwise: str) -> str:
     return "#ffffff" if level < _DARK_BELOW else "#111111"
 
 
+def _is_unusual(row: ResultRow) -> bool:
+    return (row.cache, row.load, row.dispatch) != USUAL
+
+
 def _marks(row: ResultRow) -> str:
-    regime = (row.cache, row.load, row.dispatch)
-    glyph = "" if regime == USUAL else REGIME_GLYPHS.get(regime, "⬢")
+    glyph = REGIME_GLYPHS.get((row.cache, row.load, row.dispatch), "⬢") if _is_unusual(row) else ""
     return f"{glyph}{OTHER_EVIDENCE if row.evidence != 'measured' else ''}{DOUBT if doubtful(row) else ''}"
 
 

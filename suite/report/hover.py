@@ -1,5 +1,6 @@
 """The text that a point of a figure shows: the whole case.  Plotly reads it as HTML, so every value is escaped."""
 
+import textwrap
 from html import escape
 
 from suite.outcome import Outcome
@@ -37,10 +38,19 @@ EXPLAINED = {
 _LONGEST = 160  # characters of a line: names and parameters come from a file
 
 
-def hover_text(row: ResultRow) -> str:
-    """Lines joined by ``<br>``, the case's name in bold; nothing in it but that is markup."""
-    title, *rest = [escape(clipped(printable(line), _LONGEST)) for line in _lines(row)]
+def hover_text(row: ResultRow, columns: int | None = None) -> str:
+    """Lines joined by ``<br>``, the case's name in bold; nothing in it but that is markup.
+
+    With ``columns``, for a small figure, which would cut off more: lines of at most so many characters, without what is not
+    known.
+    """
+    lines = _lines(row) if columns is None else _known_lines(row)
+    title, *rest = [_wrapped(clipped(printable(line), _LONGEST), columns) for line in lines]
     return "<br>".join([f"<b>{title}</b>", *rest])
+
+
+def _wrapped(line: str, columns: int | None) -> str:
+    return "<br>".join(map(escape, textwrap.wrap(line, columns))) if columns else escape(line)
 
 
 def known_by(row: ResultRow) -> list[str | int]:
@@ -69,6 +79,25 @@ def _lines(row: ResultRow) -> list[str]:
         f"clock {si(row.clock_hz, 'Hz')}, power {si(row.power_w, 'W')}",
         _errors(row),
         ", ".join([row.outcome, *(["converged"] if row.converged else [])]),
+        *map(explained, marks(row)),
+    ]
+
+
+def _known_lines(row: ResultRow) -> list[str]:
+    """Fewer of them: what the case is, how fast, of which roofs, and what is to be known before trusting it."""
+    if row.outcome != Outcome.OK:
+        return _lines(row)
+    unit = rate_unit(row.format)
+    rates = [si(row.flop_s, unit)] if row.flops else []
+    shares = [
+        f"{percent(value)} {name.replace('_', ' ')}" for name, value in row.fractions._asdict().items() if value is not None
+    ]
+    return [
+        case_title(row),
+        f"{row.bound or UNKNOWN} bound, {row.execution} by {row.implementation}, {row.backend}",
+        ", ".join([*rates, *([bytes_rate(row)] if row.bytes_s else [])]),
+        f"p50 {timing(row)}",
+        f"of roofline: {', '.join(shares)}" if shares else "no share of a roof is known",
         *map(explained, marks(row)),
     ]
 

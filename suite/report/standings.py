@@ -88,11 +88,14 @@ def best_groups(groups: Iterable[tuple[Device, "Group"]]) -> dict[tuple[Device, 
 def standings_map(
     devices: Sequence[str], columns: Sequence[Column], rows: Mapping[tuple[int, int], ResultRow], share: Quantity
 ) -> HeatMap:
-    """The heat map of shares, devices down and jobs with formats across; without a share a cell says the rate."""
+    """The heat map of shares, devices down and jobs with formats across; without a share a cell says ``best_rate``.
+
+    Every cell has its unit: a share, operations and bytes stand in one row.
+    """
     cells = {place: Cell(_written(row, share), share.value(row), row) for place, row in rows.items()}
     names = [f"{column.job} {column.format}" for column in columns]
     is_rate = any(row.outcome == Outcome.OK and share.value(row) is None for row in rows.values())
-    note = "without a colour: the rate (FLOP/s, OP/s; of collectives B/s)" if is_rate else ""
+    note = "without a colour: no share known, the rate: in B/s where memory or a link bounds it" if is_rate else ""
     return HeatMap(devices, names, cells, (share.title, "0 %", "100 %"), note=note)
 
 
@@ -115,9 +118,7 @@ def _written(row: ResultRow, share: Quantity) -> str:
     if row.outcome != Outcome.OK:
         return FAILED
     found = share.value(row)
-    if found is not None:
-        return percent(found).replace(" %", "")
-    return si(row.bytes_s if _moves(row) else row.flop_s, "")
+    return best_rate(row) if found is None else percent(found)
 
 
 def best_rate(row: ResultRow) -> str:

@@ -1,6 +1,8 @@
 """The matrix of programs and targets as a figure: a mark in each cell, its colour by what the program multiplies in."""
 
+import textwrap
 from collections.abc import Iterator, Sequence
+from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,6 +12,7 @@ from suite.report.figures import frame
 from suite.report.heat import label
 from suite.report.key import filled
 from suite.report.palette import INKS, SEQUENTIAL, Ink, Theme
+from suite.report.printable import clipped, printable
 from suite.report.words import percent, si
 from suite.targets.derived import estimate_of, occupancy_of
 from suite.targets.marks import CONVERTED, NATIVE, NO_PRODUCT, VECTOR, legend, mark
@@ -19,7 +22,7 @@ _LEVELS = {NATIVE: 1.0, NO_PRODUCT: 0.75, VECTOR: 0.4, CONVERTED: 0.2}
 _CELL_PX, _CELL_WIDTH_PX, _LINE_PX, _CHARACTER_PX = 24, 46, 16, 6.6
 _DARK_BELOW = 0.55
 _RIGHT_PX = 48  # the last name stands aslant, and Plotly drops one that would leave the figure
-_MOST_HOVER = 90  # characters of a line
+_MOST_HOVER, _HOVER_CHARACTERS = 192, 64  # of what is told in one piece, and of a line of it
 
 
 def targets_figure(cells: Sequence[Compiled], targets: Sequence[str], theme: Theme = "light") -> go.Figure:
@@ -40,8 +43,10 @@ def targets_figure(cells: Sequence[Compiled], targets: Sequence[str], theme: The
     size = {"height": above + _CELL_PX * len(programs) + below, "width": left + _RIGHT_PX + _CELL_WIDTH_PX * len(targets)}
     figure.update_layout({**layout, "margin": margin, **size, "showlegend": False, "autosize": False})
     figure.update_layout(xaxis=_axis(targets, angle=-45), yaxis=_axis(programs))
-    figure.update_xaxes(side="top")
-    figure.update_yaxes(autorange="reversed")
+    # Where a page makes the figure wider, for what hovers over it, its cells stay as wide as they are here.
+    ratio = _CELL_WIDTH_PX / _CELL_PX
+    figure.update_xaxes(side="top", scaleanchor="y", scaleratio=ratio, constrain="domain", constraintoward="left")
+    figure.update_yaxes(range=[len(programs) - 0.5, -0.5])
     return figure
 
 
@@ -62,7 +67,7 @@ def _marks(cells: Sequence[Compiled], places: Sequence[tuple[int, int]], ink: In
         textposition="middle center",
         textfont={"size": 12, "color": [_ink(cell, ink) for cell in cells]},
         marker={"symbol": "square", "size": 20, "color": "rgba(0,0,0,0)"},
-        hovertext=["<br>".join(label(line, _MOST_HOVER) for line in hover_lines(cell)) for cell in cells],
+        hovertext=[_hover(cell) for cell in cells],
         hoverinfo="text",
         cliponaxis=False,
         meta="cells",
@@ -74,6 +79,12 @@ def _ink(cell: Compiled, ink: Ink) -> str:
     if level is None:
         return ink.alert if cell.failed else ink.muted
     return "#ffffff" if level < _DARK_BELOW else "#111111"
+
+
+def _hover(cell: Compiled) -> str:
+    """As wide as a small figure has room for: what is longer would be cut off at its edges."""
+    lines = (clipped(printable(line), _MOST_HOVER) for line in hover_lines(cell))
+    return "<br>".join(escape(part) for line in lines for part in textwrap.wrap(line, _HOVER_CHARACTERS))
 
 
 def hover_lines(cell: Compiled) -> Iterator[str]:

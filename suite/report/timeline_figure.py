@@ -11,11 +11,11 @@ from suite.report.heat import label
 from suite.report.palette import INKS, Ink, Theme
 from suite.report.timeaxis import TimeAxis
 from suite.report.timeline import Timeline, Track
-from suite.report.words import duration, si
+from suite.report.words import common_unit, duration, si
 
 _POINTS = 2_000  # of one track: more than pixels across
 _TALL_PX, _LOW_PX, _GAP_PX, _ABOVE_PX, _BELOW_PX = 190, 110, 26, 40, 48
-_POWER = "Power (W)"
+_LAUNCH, _POWER = "One launch", "Power (W)"
 _TRACK_COLOURS = ("#0099fe", "#bd8900", "#a22cad")
 
 
@@ -45,7 +45,7 @@ def timeline_figure(found: Timeline, power_limit_w: float | None, theme: Theme =
 
 
 def _panes(found: Timeline) -> Iterator[tuple[str, Sequence[Track]]]:
-    yield "One launch (s)", [found.launches]
+    yield f"{_LAUNCH} ({_unit(found)[1]})", [found.launches]
     if found.axis is None or not found.timed:
         return
     if found.clocks:
@@ -59,10 +59,15 @@ def _panes(found: Timeline) -> Iterator[tuple[str, Sequence[Track]]]:
         yield "Throttled", held
 
 
+def _unit(found: Timeline) -> tuple[float, str]:
+    """The unit of the samples' axis and its seconds: of a prefix alone, ``30m``, nobody could tell whether it is minutes."""
+    return common_unit(found.launches.values)
+
+
 def _traces(found: Timeline, tracks: Sequence[Track], pane: int) -> Iterator[go.Scatter]:
     axis = found.axis if found.timed else None
     for number, track in enumerate(tracks):
-        x, y, texts = _thinned(track, axis)
+        x, y, texts = _thinned(track, axis, _unit(found)[0] if pane == 0 else 1.0)
         is_reason = track in found.throttle
         yield go.Scatter(
             x=x,
@@ -80,8 +85,8 @@ def _traces(found: Timeline, tracks: Sequence[Track], pane: int) -> Iterator[go.
         )
 
 
-def _thinned(track: Track, axis: TimeAxis | None) -> tuple[list[float | None], list[float | None], list[str]]:
-    """At most ``_POINTS`` readings, evenly chosen, with a hole wherever the time was idle: no line crosses it."""
+def _thinned(track: Track, axis: TimeAxis | None, unit: float) -> tuple[list[float | None], list[float | None], list[str]]:
+    """At most ``_POINTS`` readings over ``unit``, evenly chosen, with a hole wherever the time was idle: no line crosses it."""
     step = -(-len(track.values) // _POINTS)
     x: list[float | None] = []
     y: list[float | None] = []
@@ -98,7 +103,7 @@ def _thinned(track: Track, axis: TimeAxis | None) -> tuple[list[float | None], l
                 x, y, texts = [*x, None], [*y, None], [*texts, ""]
             stretch = axis.stretch_of(time_s)
         x.append(at)
-        y.append(value)
+        y.append(value / unit)
         texts.append(escape(f"{track.name} {_written(value, track.unit)}, {when}"))
     return x, y, texts
 
@@ -116,7 +121,7 @@ def _layout(ink: Ink, height: int) -> dict[str, Any]:
 
 
 def _upright(title: str, ink: Ink, domain: list[float]) -> dict[str, Any]:
-    ticks = {"tickformat": "~s"} if "(s)" in title or "(Hz)" in title else {}
+    ticks = {"tickformat": "~s"} if "(Hz)" in title else {}
     return {
         "domain": domain,
         "title": {"text": title, "standoff": 6, "font": {"size": 11}},

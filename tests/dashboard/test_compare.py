@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from dashboard.opposite import NONE_BEFORE, NONE_SHARED
 from dashboard.views.compare import nothing_compared
 from suite.compare.noise import Noise
 from suite.compare.pairing import Uncompared
@@ -13,10 +14,12 @@ from suite.compare.verdict import Verdict
 from suite.report.comparison_figure import MOST_CASES, _tick_words, comparison_figure, shown
 from suite.report.palette import INKS
 from suite.store.comparing import ComparisonReader
+from suite.store.writer import Store
 from tests.dashboard.conftest import measured
 from tests.dashboard.opened import addressed, charts, opened, words
 from tests.report.builders import failed, result, run_info
 from tests.report.stores import write_store
+from tests.store.material import run_start
 
 SIZES = (1024, 2048, 4096)
 
@@ -115,6 +118,18 @@ def test_the_axis_has_one_unit_and_every_row_its_name(comparison):
     ]
 
 
+@pytest.mark.parametrize("theme", INKS)
+def test_no_interval_runs_through_a_name_and_no_line_of_the_grid(comparison, theme):
+    figure = comparison_figure(comparison, theme)
+    layout, (low, high) = figure.layout, sorted(figure.layout.yaxis.range)
+    row_px = (layout.height - layout.margin.t - layout.margin.b) / (high - low)
+    names = [note for note in layout.annotations if note.font.size == 11]
+    for name in names:
+        for place in range(len(names)):
+            assert abs(name.y - place) * row_px >= 8 + 9 / 2 + 3  # half a name's height, half a marker and a gap
+        assert name.bgcolor == layout.paper_bgcolor
+
+
 @pytest.mark.parametrize(
     ("ticks", "words"),
     [([1e-4, 1.0, 1e4], ["0.0001x", "1x", "10,000x"]), ([1 / 1.05, 1.0, 1.05], ["-4.8 %", "0 %", "+5 %"])],
@@ -202,6 +217,44 @@ def test_a_run_is_first_held_against_the_one_most_like_it(monkeypatch, tmp_path)
     assert app.selectbox(key="a").value != f"0 in {simulated}"
     app = opened(monkeypatch, path, page="compare", a=f"0 in {simulated}", b=f"0 in {newest}")
     assert app.selectbox(key="a").value == f"0 in {simulated}"
+
+
+def chosen(app):
+    return [app.selectbox(key=name).value for name in ("a", "b")]
+
+
+def test_a_run_in_progress_is_neither_side_at_first(monkeypatch, tmp_path):
+    """A ladder was held against a run that had just begun: nothing was compared."""
+    path = tmp_path / "s.db"
+    runs = [write_store(path, [result(512)], info=run_info()) for _ in range(2)]
+    with Store.open(str(path)) as store, store.start_run(run_start(planned=1)) as growing:
+        app = opened(monkeypatch, path, page="compare")
+        assert chosen(app) == [f"0 in {run}" for run in runs]
+        assert addressed(opened(monkeypatch, path, page="run"), "one") == [growing.run]  # there its progress is what is asked
+        growing.finish("complete")
+
+
+def test_of_runs_before_the_one_with_the_most_cases_in_common_is_taken_and_never_a_later_one(monkeypatch, tmp_path):
+    path = tmp_path / "s.db"
+    most = write_store(path, [result(m) for m in (16, 32, 64)], info=run_info())
+    write_store(path, [result(16), *(result(m) for m in range(1000, 1010))], info=run_info())
+    newest = write_store(path, [result(m) for m in (16, 32, 64, 128)], info=run_info())
+    write_store(path, [result(m) for m in (16, 32, 64, 128)], info=run_info(experiment="selftest"))
+    app = opened(monkeypatch, path, page="compare")
+    assert chosen(app) == [f"0 in {most}", f"0 in {newest}"]
+    assert not [each for each in app.info if "common" in each.value]
+
+
+def test_runs_without_a_case_in_common_are_told_as_such(monkeypatch, tmp_path):
+    path = tmp_path / "s.db"
+    first = write_store(path, [result(512)], info=run_info())
+    regime = write_store(path, [result(512, regime="warm/sustained/call")], info=run_info())
+    app = opened(monkeypatch, path, page="compare")
+    assert chosen(app) == [f"0 in {first}", f"0 in {regime}"]
+    assert NONE_SHARED in words(app)
+    app = opened(monkeypatch, path, page="compare", b=f"0 in {first}")
+    assert chosen(app) == [f"0 in {regime}", f"0 in {first}"]
+    assert NONE_BEFORE in words(app)
 
 
 def test_a_link_shows_the_same_runs_when_newer_ones_have_come(monkeypatch, tmp_path):

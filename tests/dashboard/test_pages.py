@@ -67,7 +67,7 @@ def test_a_card_shows_the_true_best_of_one_load_and_names_case_regime_and_marks(
     for expected in (
         "gemm 8192x8192x8192, compute bound",
         "cold/sustained/device, not steady, throttled: sw_power_cap 100 %",
-        "best of 3 sustained, 1 passed over: contended or not resolved",
+        "best of 1 sustained; passed over: 1 contended or not resolved, 1 not bound by compute",
         "in a burst: 81.0 %, ",
         "under sustained load",
     ):
@@ -134,9 +134,9 @@ def test_a_simulated_shape_takes_no_measured_ones_place(monkeypatch, tmp_path):
     path = store_of(tmp_path, result(share=0.6))
     write_store(path, [result(evidence="simulated", share=0.99)], info=run_info())
     app = opened(monkeypatch, path, page="gemm")
-    assert traces(app, "cells")[0]["text"] == ["60.0"]
+    assert traces(app, "cells")[0]["text"] == ["60.0 %"]
     app.selectbox(key="kind").select("simulated").run()
-    assert traces(app, "cells")[0]["text"] == ["99.0°"]
+    assert traces(app, "cells")[0]["text"] == ["99.0 %°"]
     assert addressed(app, "kind") == ["simulated"]
 
 
@@ -359,19 +359,21 @@ def test_times_of_a_table_are_in_the_unit_that_fits_them(monkeypatch, tmp_path):
 
 def test_a_width_above_the_median_is_no_percentage_and_integers_are_no_flop(monkeypatch, tmp_path):
     wide = result(format="int8", p50_s=2e-6, interval_s=(1e-6, 2.4e-5), converged=False, count=5, fractions=NO_FRACTIONS)
-    (line,) = table(opened(monkeypatch, store_of(tmp_path, wide), page="gemm")).to_dict("records")
+    app = opened(monkeypatch, store_of(tmp_path, wide), page="gemm")
+    (line,) = table(app).to_dict("records")
     assert line["±"] is None or line["±"] != line["±"]
-    assert line["Marks"] == "not resolved, not converged"
+    assert line["Marks"] == "RC"
+    assert "Marks: R not resolved, C not converged." in words(app)
     assert line["Remarks"].startswith("± not resolved: 1.000 µs to 24.00 µs from 5 samples")
     assert "TOP/s" in line
 
 
-def test_marks_stand_right_behind_the_figure_that_they_put_in_doubt(monkeypatch, tmp_path):
+def test_marks_stand_right_behind_the_name_of_the_case_whose_figures_they_put_in_doubt(monkeypatch, tmp_path):
     path = store_of(tmp_path, result(contended=True), result(512))
     for page, number in (("gemm", -1), ("run", 0), ("", -1)):
-        columns = list(opened(monkeypatch, path, page=page).dataframe[number].value)
-        assert columns[columns.index("Of spec") + 1] == "Marks"
-        assert columns.index("Marks") <= 5
+        app = opened(monkeypatch, path, page=page)
+        assert list(app.dataframe[number].value)[:2] == ["Case", "Marks"]
+        assert "Marks: O contended: others used the device." in words(app)
     (tmp_path / "clean").mkdir()
     assert "Marks" not in table(opened(monkeypatch, store_of(tmp_path / "clean", result()), page="gemm"))
 

@@ -66,6 +66,9 @@ def test_figures_stand_in_the_table_and_in_the_hover(monkeypatch, compiled, one_
     hover = "\n".join(marks(app)["hovertext"])
     assert "8 warps a unit, 12.5 %, limited by registers, shared memory" in hover
     assert "operands converted" in hover
+    assert max(len(line) for text in marks(app)["hovertext"] for line in text.split("<br>")) <= 64
+    (axis,) = (json.loads(chart.proto.spec)["layout"]["xaxis"] for chart in charts(app)[:1])
+    assert axis["scaleanchor"] == "y"  # the figure takes its whole place, and its cells stay as they are
 
 
 def test_choices_narrow_the_page(monkeypatch, compiled):

@@ -27,7 +27,7 @@ def test_what_lines_of_one_case_differ_in_stands_beside_its_name(monkeypatch, tm
 def test_evidence_and_formats_and_regimes_do_so_too(monkeypatch, tmp_path):
     write_store(tmp_path / "s.db", [decode(1024, evidence="simulated")], info=run_info())
     rows = [decode(1024), decode(1024, format="fp16", regime="warm/sustained/device")]
-    assert columns_of(monkeypatch, tmp_path, *rows)[:4] == ["Case", "Evidence", "Format", "Regime"]
+    assert columns_of(monkeypatch, tmp_path, *rows)[:5] == ["Case", "Marks", "Evidence", "Format", "Regime"]
     alone = tmp_path / "alone"
     alone.mkdir()
     columns = columns_of(monkeypatch, alone, decode(1024))
@@ -69,6 +69,14 @@ def test_widths_have_ends_and_numbers_none():
     assert found["Case"] == {"pinned": True, "width": PINNED_PX}
     assert "Count" not in found
     assert found["Short"] == {"width": 7}
+
+
+def test_a_column_of_numbers_without_a_format_writes_out_no_zeros_and_counts_stay_whole():
+    frame = pd.DataFrame({"Error": [6e-16, None], "Count": [12_345_678, None], "Share": [1e-9, 2.0]})
+    found = wide_enough(frame, {"Share": {"type_config": {"format": "%.1e"}}})
+    assert found["Error"]["type_config"]["format"] == "%.4g"
+    assert "Count" not in found
+    assert found["Share"] == {"type_config": {"format": "%.1e"}}
 
 
 def test_heads_are_called_by_the_models_that_have_them(monkeypatch, tmp_path):

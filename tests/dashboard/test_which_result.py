@@ -46,12 +46,12 @@ def test_a_contended_run_again_hides_no_good_result_and_map_cards_and_points_agr
     again = result(share=0.453, contended=True)
     app = opened(monkeypatch, in_runs(tmp_path / "s.db", [result(share=0.62)], [result(share=0.58)], [again]))
     (cells,) = traces(app, "cells")
-    assert cells["text"] == ["62.0"]
+    assert cells["text"] == ["62.0 %"]
     assert [metric.value for metric in app.metric] == ["62.0 %"]
     (points,) = traces(app, number=1)
     assert len(points["y"]) == 1
     assert "62.0 %" in points["hovertext"][0]
-    assert "best of 3 sustained, 1 passed over" in words(app)
+    assert "best of 2 sustained; passed over: 1 contended or not resolved" in words(app)
     assert "of all the runs shown" in words(app)
 
 
@@ -102,16 +102,16 @@ def test_a_map_of_shapes_is_of_one_backend_and_says_which(monkeypatch, tmp_path)
     write_store(tmp_path / "s.db", rows, devices=devices, info=run_info())
     app = opened(monkeypatch, tmp_path / "s.db", page="gemm")
     assert labels(app)["Backend"] == ["cpu", "xla"]
-    assert sorted(mapped(app)) == ["50.0", "60.0"]
+    assert sorted(mapped(app)) == ["50.0 %", "60.0 %"]
     other = opened(monkeypatch, tmp_path / "s.db", page="gemm", on="xla")
-    assert list(mapped(other)) == ["30.0"]
+    assert list(mapped(other)) == ["30.0 %"]
 
 
 @pytest.mark.parametrize("differing", [{"execution": "emulated"}, {"distribution": "outliers"}])
 def test_native_and_emulated_results_or_other_data_share_no_map(monkeypatch, tmp_path, differing):
     rows = [result(512, share=0.6), result(1024, share=0.5, **differing)]
     app = opened(monkeypatch, in_runs(tmp_path / "s.db", rows), page="gemm")
-    assert list(mapped(app)) == ["60.0"]
+    assert list(mapped(app)) == ["60.0 %"]
 
 
 def test_the_map_of_the_overview_and_its_cards_say_which_backend_a_best_result_is_of(monkeypatch, tmp_path):
@@ -121,7 +121,7 @@ def test_the_map_of_the_overview_and_its_cards_say_which_backend_a_best_result_i
     rows.append(result(backend="xla", device_slot=1, format="fp32", execution="emulated", share=0.3))
     write_store(tmp_path / "s.db", rows, devices=devices, info=run_info())
     app = opened(monkeypatch, tmp_path / "s.db")
-    assert "30.0ᵃ" in mapped(app)
+    assert "30.0 %ᵃ" in mapped(app)
     assert "memory bound, xla, emulated" in words(app) or "compute bound, xla, emulated" in words(app)
 
 

@@ -4,6 +4,7 @@ from suite.report.gemm_shapes import MOST_CELLS, shape_map
 from suite.report.heat import FAILED, Cell, HeatMap, heat_figure, label, width_px
 from suite.report.palette import INKS
 from suite.report.values import VALUES
+from suite.rows import NO_FRACTIONS
 from tests.report.builders import failed, result
 
 EVIL = '<a href="javascript:alert(1)">x</a><b>' + "y" * 5000
@@ -23,9 +24,9 @@ def test_every_shape_has_one_cell_with_the_best_of_its_results():
     heat, left_out = shape_map(rows, VALUES["of spec"])
     assert (heat.rows, heat.columns, left_out) == (["16", "512"], ["1024 x 4096", "4096 x 4096"], 0)
     assert {place: (cell.text, cell.level) for place, cell in heat.cells.items()} == {
-        (0, 0): ("50.0", 0.5),
-        (0, 1): ("60.0", 0.6),
-        (1, 1): ("40.0", 0.4),
+        (0, 0): ("50.0 %", 0.5),
+        (0, 1): ("60.0 %", 0.6),
+        (1, 1): ("40.0 %", 0.4),
     }
     assert heat.cells[0, 1].row.implementation == "triton"
 
@@ -35,6 +36,22 @@ def test_of_times_the_shortest_is_the_best_and_the_scale_goes_to_the_longest():
     heat, _ = shape_map(rows, VALUES["time"])
     assert [(cell.text, cell.level) for cell in heat.cells.values()] == [("2.000 µs", 0.25), ("8.000 µs", 1.0)]
     assert heat.scale == ("Time of one launch (s)", "0", "8.000 µs")
+
+
+@pytest.mark.parametrize(
+    ("value", "format", "text"),
+    [
+        ("rate", "bf16", "446 GFLOP/s"),
+        ("rate", "int8", "446 GOP/s"),
+        ("bandwidth", "bf16", "253 MB/s"),
+        ("per joule", "bf16", "550 GFLOP/J"),
+        ("per joule", "int8", "550 GOP/J"),
+    ],
+)
+def test_every_cell_has_its_unit(value, format, text):
+    row = result(format=format, flop_s=4.46e11, bytes_s=2.53e8, energy_j=0.25)
+    heat, _ = shape_map([row], VALUES[value])
+    assert heat.cells[0, 0].text == text
 
 
 def test_a_shape_that_failed_keeps_its_place_and_says_why_on_hover():
@@ -51,7 +68,7 @@ def test_a_shape_that_failed_keeps_its_place_and_says_why_on_hover():
 def test_a_verified_result_outranks_a_failure_of_the_same_shape():
     for rows in ([failed("timeout", "over 120 s", m=16), result(16)], [result(16), failed("timeout", "over 120 s", m=16)]):
         heat, _ = shape_map(rows, VALUES["of spec"])
-        assert heat.cells[0, 0].text == "70.0"
+        assert heat.cells[0, 0].text == "70.0 %"
 
 
 def test_more_sizes_than_can_be_read_are_counted():
@@ -86,7 +103,8 @@ def test_text_stands_out_from_its_cell(theme):
 def test_names_are_text_and_end():
     figure = heat_figure(HeatMap([EVIL], [EVIL], {(0, 0): Cell(EVIL[:20], 0.5, result())}, ("", "", ""), note=EVIL[:60]))
     shown = [*figure.layout.xaxis.ticktext, *figure.layout.yaxis.ticktext, *points(figure).text]
-    assert not [text for text in shown if "<" in text]
+    own = '<br><span style="font-size:10px">'  # between a number and its unit
+    assert not [text for text in shown if "<" in text.replace(own, "").removesuffix("</span>")]
     assert "<a" not in figure.layout.annotations[0].text
     assert all(len(text) < 120 for text in figure.layout.xaxis.ticktext)
     assert label("a\nb\x1b[31m") == "a b\\x1b[31m"
@@ -127,3 +145,22 @@ def test_of_several_results_of_a_shape_the_one_that_is_known_is_shown():
     for rows in ([known, wide], [wide, known]):
         heat, _ = shape_map(rows, VALUES["of spec"])
         assert [cell.row for cell in heat.cells.values()] == [known]
+
+
+def test_a_unit_has_a_line_of_its_own_where_both_are_wider_than_a_cell():
+    cells = {(0, 0): Cell("446 GFLOP/s", None, result(converged=False)), (0, 1): Cell("13.9 %", 0.139, result())}
+    figure = heat_figure(HeatMap(["a"], ["x", "y"], cells, ("Share", "0 %", "100 %")))
+    assert list(points(figure).text) == ['446?<br><span style="font-size:10px">GFLOP/s</span>', "13.9 %"]
+    alone = heat_figure(HeatMap(["a"], ["x", "y"], {(0, 1): cells[0, 1]}, ("Share", "0 %", "100 %")))
+    assert figure.layout.height - alone.layout.height == 10 + 16  # the key has a line on doubt
+
+
+def test_what_hovers_is_no_wider_than_the_narrowest_figure_and_says_only_what_is_known():
+    row = result(fractions=NO_FRACTIONS, clock_hz=None, power_w=None, converged=False, contended=True, execution="emulated")
+    figure = heat_figure(HeatMap(["a"], ["x"], {(0, 0): Cell("1", None, row)}, ("Share", "0 %", "100 %")))
+    (hover,) = points(figure).hovertext
+    lines = hover.replace("<b>", "").replace("</b>", "").split("<br>")
+    assert max(map(len, lines)) <= 48
+    assert "n/a" not in hover
+    assert "contended: others used the device meanwhile" in lines
+    assert "no share of a roof is known" in lines

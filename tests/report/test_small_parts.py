@@ -13,7 +13,7 @@ from suite.hardware.figure import NOT_FOUND
 from suite.hardware.fits import fits
 from suite.hardware.spec import PIPES
 from suite.report.hardware_figure import catalogue_figure
-from suite.report.hardware_sheet import documents, fit_lines, sheet_lines
+from suite.report.hardware_sheet import cited, documents, fit_lines, sheet_lines
 from suite.report.hover import explained, hover_text
 from suite.report.palette import DEVICE_COLOURS, FORMAT_COLOURS, device_colours
 from suite.report.progress import progress_of
@@ -63,14 +63,16 @@ def test_every_sheet_has_its_figures_with_sources():
             name for name, figure in spec.peaks.items() if figure != NOT_FOUND
         }
         numbers = documents(lines)
-        assert all(source in numbers for line in lines for source in line.sources)
+        assert all((source in numbers) == (source.kind != "none") for line in lines for source in line.sources)
+        assert all((cited(line, numbers) == "not recorded") == (not documents([line])) for line in lines)
         assert sorted(numbers.values()) == list(range(1, len(numbers) + 1))
 
 
 def test_a_sheet_says_its_figures_with_units_and_why_one_is_missing():
     by_name = {(line.part.split(" ")[0], line.name): line for line in sheet_lines(load("nvidia-h200-sxm5-141gb"))}
     assert by_name["dense", "bf16"].value == "989.5 TFLOP/s"
-    assert by_name["peaks", "int8"].value.endswith(" TOP/s")  # with sparsity
+    assert by_name["sparse", "int8"].value.endswith(" TOP/s")
+    assert by_name["sparse", "int8"].remark.startswith("with structured sparsity: no ceiling here")
     assert by_name["clocks", "boost"].value == "1.98 GHz"
     assert by_name["caches", "L2"].value.endswith("MiB")
     assert by_name["memory", "bandwidth"].value == "4.8 TB/s"
@@ -80,6 +82,15 @@ def test_a_sheet_says_its_figures_with_units_and_why_one_is_missing():
     unknown = [line for spec in all_specs() for line in sheet_lines(spec) if line.value == "n/a"]
     assert unknown
     assert all(line.remark or line.sources for line in unknown)
+
+
+def test_what_a_figure_is_of_is_short_and_a_bus_has_its_unit():
+    """A column cut ``memory HBM2 4096 bit`` to ``memory HBM2 409``: a size, or a rate?"""
+    assert max(len(line.part) for spec in all_specs() for line in sheet_lines(spec)) <= 17
+    lines = {(line.part, line.name): line for line in sheet_lines(load("amd-mi100"))}
+    assert lines["memory", "capacity"].remark == "HBM2, bus of 4096 bit"
+    assert lines["interconnect", "both directions"].remark.startswith("Infinity Fabric (3 links, quad bridge), 3 links; ")
+    assert cited(lines["released", "year"], {}) == "not recorded"
 
 
 def test_what_fits_says_how_far():

@@ -50,7 +50,7 @@ def test_a_heat_map_of_two_backends_marks_the_cells_of_the_rarer_one():
     columns = [Column("gemm", row.format) for row in rows.values()]
     figure = heat_figure(standings_map(["T1"], columns, rows, SHARE))
     (cells,) = (trace for trace in figure.data if trace.meta == "cells")
-    assert list(cells.text) == ["70.0", "70.0", "70.0ᵃ"]
+    assert list(cells.text) == ["70.0 %", "70.0 %", "70.0 %ᵃ"]
     key = figure.layout.annotations[0].text.replace("\u00a0", " ")
     assert "without a letter: cuda, native" in key
     assert "ᵃ xla, emulated" in key

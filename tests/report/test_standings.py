@@ -1,5 +1,5 @@
 from suite.report.headlines import headlines
-from suite.report.heat import FAILED
+from suite.report.heat import FAILED, heat_figure
 from suite.report.standings import Column, best_groups, best_rate, in_order, label_of, standings_map
 from suite.report.values import SHARES
 from suite.rows import NO_FRACTIONS
@@ -103,7 +103,24 @@ def test_a_cell_says_the_share_or_else_the_rate_or_that_there_is_none():
         (0, 3): failed("unsupported", "no unit"),
     }
     heat = standings_map(["T1"], [Column("gemm", name) for name in "abcd"], rows, SHARES["of spec"])
-    assert [cell.text for cell in heat.cells.values()] == ["71.3", "666 T", "250 G", FAILED]
+    assert [cell.text for cell in heat.cells.values()] == ["71.3 %", "666 TFLOP/s", "250 GB/s busbw", FAILED]
     assert [cell.level for cell in heat.cells.values()] == [0.713, None, None, None]
-    assert "the rate" in heat.note
+    assert "the rate: in B/s where memory or a link bounds it" in heat.note
     assert standings_map(["T1"], [Column("gemm", "a")], {(0, 0): rows[0, 0]}, SHARES["of spec"]).note == ""
+
+
+def test_every_cell_of_a_row_says_what_it_is_of():
+    """int8 read ``253 M`` in bytes per second, beside ``446 G`` in operations and ``13.9`` in percent."""
+    rows = {
+        (0, 0): result(format="fp32", share=0.139),
+        (0, 1): result(format="int8", fractions=NO_FRACTIONS, flop_s=4.46e11, bound="compute"),
+        (0, 2): result(format="int8", fractions=NO_FRACTIONS, flop_s=8.63e10, bytes_s=2.529e8, bound="memory"),
+        (0, 3): result(fractions=NO_FRACTIONS, flop_s=7.81e9, bytes_s=1.229e8, bound="launch"),
+    }
+    heat = standings_map(["T1"], [Column("gemm", name) for name in "abcd"], rows, SHARES["of spec"])
+    assert [cell.text for cell in heat.cells.values()] == ["13.9 %", "446 GOP/s", "253 MB/s", "7.81 GFLOP/s"]
+    cells = next(trace for trace in heat_figure(heat).data if trace.meta == "cells")
+    for (place, row), hover in zip(rows.items(), cells.hovertext, strict=True):
+        said = hover.replace("<br>", " ")
+        assert heat.cells[place].text in said
+        assert f"{row.bound} bound" in said

@@ -55,7 +55,20 @@ def test_a_long_recording_is_thinned_evenly():
     (trace, *_) = timeline_figure(found, None).data
     assert len(found.launches.values) > 2_000
     assert len(trace.y) <= 2_000
-    assert trace.y[1] == found.launches.values[-(-len(found.launches.values) // 2_000)]
+    assert trace.y[1] == found.launches.values[-(-len(found.launches.values) // 2_000)] / 1e-6
+
+
+@pytest.mark.parametrize(
+    ("launch_s", "unit_s", "unit"), [(2.0, 1, "s"), (0.05, 1e-3, "ms"), (3e-5, 1e-6, "µs"), (4e-8, 1e-9, "ns")]
+)
+def test_an_axis_of_seconds_has_its_unit_as_a_word_and_no_prefix_that_reads_as_minutes(launch_s, unit_s, unit):
+    """Launches of 30 to 70 ms stood at ``30m`` to ``70m`` under ``One launch (s)``."""
+    found = timeline(untimed(sustained(launch_s, max(0.003, 10 * launch_s))))
+    figure = timeline_figure(found, None)
+    assert figure.layout.yaxis.title.text == f"One launch ({unit})"
+    assert figure.layout.yaxis.tickformat is None
+    assert figure.data[0].y[0] == pytest.approx(found.launches.values[0] / unit_s)
+    assert unit in figure.data[0].hovertext[0]
 
 
 @pytest.mark.parametrize("theme", INKS)
