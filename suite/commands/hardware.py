@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "List the accelerators of the table, or show one sheet with its sources and what fits."
 DETAIL = """\
-Every figure has its source and how far to trust it; a figure that was not found is n/a with the reason. One sheet also says
-which of the named models fit its memory, in which format and with how long a context.
+Every figure has its source, or says that none is recorded, and how far to trust it; one that was not found is n/a with why.
+One sheet also says which of the named models fit its memory, in which format and with how long a context.
 
 No sheet declares a CPU's figures: cpu is the one that is here, with what its peaks are derived from. A sheet of your own, in
 DIR/hardware/NAME.yaml of --config-dir DIR, has what a built-in one has; what it lacks is listed with what does without it."""
