@@ -319,7 +319,7 @@ def test_what_cannot_be_had_on_a_cpu_says_what_can(name: str, semantics: Any, sh
 
 @pytest.mark.parametrize("layout", ["nn", "tn", "tt"])
 @every_scaled_case
-def test_other_layouts_are_for_formats_without_scales_along_k(case: Case, layout: str) -> None:
+def test_other_layouts_are_for_formats_that_are_not_quantised(case: Case, layout: str) -> None:
     params = tuple((name, layout if name == "layout" else value) for name, value in case.workload.params)
     turned = replace(case, workload=replace(case.workload, params=params))
     reason = jobs.reason(turned, any_cpu())
@@ -327,7 +327,7 @@ def test_other_layouts_are_for_formats_without_scales_along_k(case: Case, layout
         assert reason is None
     else:
         assert reason is not None
-        assert f"not in {layout}; take nt" in reason
+        assert f"with K contiguous, as in layout nt, not {layout}; take nt" in reason
 
 
 # What each device does with what: the call, and the unit that multiplies where it is not the format's own.
