@@ -58,8 +58,8 @@ class Config(NamedTuple):
         return f"{self.rows} rows, {warps}, split {self.split}"
 
 
-# Registers are the most with which as many programs fit into a unit.  Each was the fastest for some product on an H200, or next
-# to it; of int4 nothing is spilled with them.
+# Registers are the most with which as many programs fit into a unit.  Each was among the three fastest for some product on an
+# H200; of int4 nothing is spilled with them.
 CONFIGS = (
     Config(1, 2, 4, 168),
     Config(1, 2, 4, MOST_REGISTERS),
