@@ -33,14 +33,14 @@ Measure = Callable[["RunConfig", Sequence[str]], int]
 
 
 def taking_part(config: "RunConfig", overrides: Sequence[str], measure: Measure) -> int:
-    """What this process does for a run: all of it unless a launcher started several of them.
+    """What this process does for a run: all of it unless a launcher started several of them for collectives.
 
     What a run that goes on measures stands in its store, which rank 0 alone opens: the others keep a rank for whatever it is.
     """
     own = part(os.environ)
     with told_by_rank_0(own):
         config = placed(config, overrides, own)
-    found = launched(os.environ)
+    found = launched(os.environ) if config.resume or JOB in config.jobs else None
     if found is None:
         return measure(config, overrides)
     return _measure(config, overrides, measure, found) if found.rank == 0 else _keep(config, found)
@@ -70,7 +70,8 @@ def told_by_rank_0(own: Part | None) -> Iterator[None]:
 def placed(config: "RunConfig", overrides: Sequence[str], own: Part | None) -> "RunConfig":
     """The configuration over the ranks of this launch; one that goes on has its own, for which see ``refuse_elsewhere``.
 
-    ``UsageError`` for a launch that has nothing to do for all but one of its ranks, and for settings of another launch.
+    ``UsageError`` for a launch whose ranks would measure the same devices, each in a run of its own, and for settings of
+    another launch.  One rank a host is a sweep of every host.
     """
     refuse_joined_by_hand(overrides)
     if config.resume:
@@ -86,9 +87,11 @@ def placed(config: "RunConfig", overrides: Sequence[str], own: Part | None) -> "
     if own is None:
         return config
     if JOB not in config.jobs:
+        if own.alone:
+            return config
         raise UsageError(
             f"{own.launcher} started {own.world} ranks, and there are no collectives for them ({', '.join(config.jobs)}): each "
-            f"would be a run of its own; start it once, without {own.launcher}{_unset(own)}"
+            f"would be a run of its own; start it once, without {own.launcher}, or with one rank a host{_unset(own)}"
         )
     return joined(config, overrides, own.world)
 

@@ -14,13 +14,15 @@ LOOPBACK = "127.0.0.1"
 class Part(NamedTuple):
     """Which of how many processes of a launch this one is.
 
-    ``watched`` tells a launcher's own processes, of which many end all when one fails, from variables that are merely set.
+    ``watched`` tells a launcher's own processes, of which many end all when one fails, from variables that are merely set;
+    ``alone`` is one that is known to share its host with no other.
     """
 
     launcher: str
     rank: int
     world: int
     watched: bool
+    alone: bool = False
 
 
 class Launched(NamedTuple):
@@ -81,7 +83,8 @@ def part(environment: Mapping[str, str]) -> Part | None:
         return None
     if not 0 <= rank < world:
         raise UsageError(f"{names.rank}={rank} is no rank of {names.world}={world}; ranks count from 0")
-    return Part(names.launcher, rank, world, any(name in environment for name in names.job))
+    watched = any(name in environment for name in names.job)
+    return Part(names.launcher, rank, world, watched, _alone(environment, names, world))
 
 
 def launched(environment: Mapping[str, str]) -> Launched | None:
@@ -96,6 +99,12 @@ def launched(environment: Mapping[str, str]) -> Launched | None:
     job = [names.launcher, str(own.world), str(port), *(environment.get(name, "") for name in names.job)]
     digest = hashlib.sha256("\0".join(job).encode()).hexdigest()[:16]
     return Launched(own.launcher, own.rank, own.world, local, _address(environment, names), port, digest)
+
+
+def _alone(environment: Mapping[str, str], names: _Names, world: int) -> bool:
+    """Of Slurm the number of hosts is known, of the others how many ranks are on this one."""
+    whole, here = names.same_host
+    return environment.get(here) == "1" if here else environment.get(whole) == str(world)
 
 
 def _names(environment: Mapping[str, str]) -> _Names | None:

@@ -120,6 +120,14 @@ def test_without_collectives_a_launch_is_refused_in_one_line(rank: int, watched:
     assert str(refused.value).endswith("where none of it is running)") is not watched
 
 
+@pytest.mark.parametrize("rank", ["0", "3"])
+def test_one_rank_a_host_measures_its_host(rank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ``srun --ntasks-per-node=1`` sweeps nodes."""
+    for name, value in {"SLURM_PROCID": rank, "SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_NUM_NODES": "4"}.items():
+        monkeypatch.setenv(name, value)
+    assert taking_part(GEMM, [], measured) == 40
+
+
 def test_a_file_that_repeats_a_launched_run_keeps_its_worlds_and_takes_as_many_ranks() -> None:
     assert settings(placed(of_ranks(4, 2, 4), [], part_of(4))) == settings(of_ranks(4, 2, 4))
     with pytest.raises(UsageError, match=r"joined=4 is of a run of 4 ranks .*, and none of them started this; start it again"):

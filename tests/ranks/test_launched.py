@@ -3,7 +3,7 @@
 import pytest
 
 from suite.errors import UsageError
-from suite.ranks.launched import Launched, first_host, launched
+from suite.ranks.launched import Launched, first_host, launched, part
 
 TORCHRUN = {
     "RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "node7", "MASTER_PORT": "29511",
@@ -65,6 +65,24 @@ def test_who_was_started_alone_starts_its_own_ranks(environment: dict[str, str])
 def test_what_contradicts_itself_or_is_missing_is_refused(environment: dict[str, str], told: str) -> None:
     with pytest.raises(UsageError, match=told):
         launched(environment)
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_alone"),
+    [
+        (TORCHRUN, False),
+        ({**TORCHRUN, "LOCAL_WORLD_SIZE": "1"}, True),
+        ({"RANK": "1", "WORLD_SIZE": "2"}, False),  # nobody says who else is here
+        (OPEN_MPI, False),
+        ({**OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}, True),
+        (SLURM, False),
+        ({**SLURM, "SLURM_STEP_NUM_NODES": "16"}, True),
+    ],
+)
+def test_a_rank_knows_whether_it_has_its_host_to_itself(environment: dict[str, str], is_alone: bool) -> None:
+    own = part(environment)
+    assert own is not None
+    assert own.alone is is_alone
 
 
 def test_processes_of_one_launch_alone_have_the_same_job() -> None:
