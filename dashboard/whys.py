@@ -9,12 +9,12 @@ from suite.outcome import Outcome
 from suite.report.heat import DOUBT, FAILED
 from suite.report.hover import explained
 from suite.report.method import OUTCOMES
-from suite.report.words import CONTENDED, marks
+from suite.report.roofs import DOUBTS
+from suite.report.words import marks
 from suite.rows import ResultRow
 
 Place = tuple[str, str]  # the name of a cell's row, empty where there is one only, and of the cell in it
 MOST_NAMED = 8  # cells of one reason; a map of many devices has hundreds
-_DOUBTS = ("± not resolved", "one sample", "no interval", "not converged", "not steady", CONTENDED)  # as ``doubtful`` has them
 
 
 def whys(cells: Mapping[Place, ResultRow]) -> None:
@@ -25,14 +25,14 @@ def whys(cells: Mapping[Place, ResultRow]) -> None:
 
 def lines_of(cells: Mapping[Place, ResultRow]) -> list[str]:
     """``? not converged (the interval ...): gemm bf16, gemm fp16 and 3 more``; failures last, both as the map marks them."""
-    doubts: dict[str, list[Place]] = {mark: [] for mark in _DOUBTS}
+    doubts: dict[str, list[Place]] = {mark: [] for mark in DOUBTS}
     failures: dict[str, list[Place]] = {}
     for name, row in cells.items():
         if row.outcome != Outcome.OK:
             failures.setdefault(row.outcome, []).append(name)
             continue
         for mark in marks(row):
-            if found := next((each for each in _DOUBTS if mark.startswith(each)), None):
+            if found := next((each for each in DOUBTS if mark.startswith(each)), None):
                 doubts[found].append(name)
     told = [f"{DOUBT} {_meaning(mark)}: {_named(names)}" for mark, names in doubts.items() if names]
     return told + [f"{FAILED} {_ending(outcome)}: {_named(names)}" for outcome, names in failures.items()]

@@ -12,6 +12,7 @@ CHECK_S_PER_BYTE = 2.5e-9
 
 
 def besides_s(work: Work, info: DeviceInfo) -> float:
-    """Seconds for one case on one device; a processor (``isa``) has no autotuner."""
-    tuning_s = 0.0 if info.isa else TUNING_S_PER_OPERATION * work.flops
+    """Seconds for one case on one device; only GPUs have the autotuner."""
+    is_gpu = (info.architecture or "").startswith(("sm_", "gfx"))
+    tuning_s = TUNING_S_PER_OPERATION * work.flops if is_gpu else 0.0
     return COMPILE_S + tuning_s + CHECK_S_PER_BYTE * work.compulsory_bytes

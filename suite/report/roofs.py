@@ -117,7 +117,7 @@ class RoofSet:
         return RoofSet(tuple(line for line in self.lines if line.kind in kinds), self.notes, memory)
 
 
-TRUSTED = "resolved and not contended"  # what may be a roof
+MAY_BE_A_ROOF = "resolved and not contended"  # what may be a roof
 
 # The marks by which ``doubtful`` holds.
 DOUBTS = ("± not resolved", "one sample", "no interval", "not converged", "not steady", "contended")
@@ -217,9 +217,9 @@ def judged_roof_set(judged: Sequence[Judged], bandwidth_bytes_s: float | None, b
         roofs += [replace(line, sheet=each.name) if len(judged) > 1 else line for line in lines]
         notes += [f"{each.name}: {note}" if len(judged) > 1 else note for note in said]
     if bandwidth_bytes_s is None:
-        notes.append(f"no empirical memory roof: no read, copy or triad is {TRUSTED}")
+        notes.append(f"no empirical memory roof: no read, copy or triad is {MAY_BE_A_ROOF}")
     if unroofed := sorted({key.pipe for key in _shown(rows) if key not in best}):
-        notes.append(f"no empirical roof of {', '.join(unroofed)}: no measured result is {TRUSTED}")
+        notes.append(f"no empirical roof of {', '.join(unroofed)}: no measured result is {MAY_BE_A_ROOF}")
     memory = None if bandwidth_bytes_s is None else Memory(bandwidth_bytes_s)
     return RoofSet((*roofs, *_empirical_roofs(rows, bandwidth_bytes_s, best)), tuple(notes), memory)
 

@@ -84,7 +84,7 @@ def test_what_is_said_is_what_is_planned(op: str, ranks: int) -> None:
 
 def test_the_limits_are_the_same_in_text_and_code() -> None:
     text = (resources.files("configs") / "job" / "collective.yaml").read_text()
-    assert f"receives: {SMALLEST_BYTES} to {size_text(LARGEST_BYTES).replace(' ', '')}\n" in text
+    assert f"receives: {SMALLEST_BYTES}B to {size_text(LARGEST_BYTES).replace(' ', '')}\n" in text
     assert parse_size(str(SMALLEST_BYTES)) == SMALLEST_BYTES
     with pytest.raises(UsageError, match="sizes go from 1 B to 8 GiB"):
         parse_size(str(SMALLEST_BYTES - 1))

@@ -184,7 +184,10 @@ def test_results_that_two_sheets_judged_have_the_roofs_of_both_under_their_names
         ("two", "tf32", 50e9),
         ("two", "bf16", 50e9),
     ]
-    assert found.notes[0] == "judged by 2 sheets, each with roofs of its own: one, two"
+    assert found.notes == (
+        "judged by 2 sheets, each with roofs of its own: one, two",
+        "no empirical roof of bf16, tf32: no measured result is resolved and not contended",
+    )
     assert found.lines[0].label == "one: bf16 960 TFLOP/s"
     texts = [trace.hovertext for trace in roofline_figure([*rows[0], *rows[1]], found).data if trace.meta == "roof"]
     slopes = [text for text in texts if "memory" in text]

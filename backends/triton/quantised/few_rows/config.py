@@ -9,7 +9,7 @@ from backends.triton.quantised.problem import Problem
 from backends.triton.quantised.weight_config import MEMORY_BYTES_PER_CYCLE
 
 COLUMNS = 8  # rows of X that the narrow side of ``mma.m16n8k16`` has
-MOST_ROWS = 2 * COLUMNS  # of X: with more, the other kernel is as fast
+MOST_ROWS = 2 * COLUMNS  # of X: two instructions side by side
 REGISTERS = 65536  # of a unit
 MOST_REGISTERS = 255  # of a thread
 MOST_COLUMNS = {80: 8, 128: 16, 168: 32, MOST_REGISTERS: 64}  # of all tiles, whose sums so many registers have room for

@@ -168,6 +168,9 @@ def begin_of(xs, COLUMNS: tl.constexpr, WARPS: tl.constexpr, FORMAT: tl.constexp
     """Where the sums of each column begin (WARPS x 16 x COLUMNS), the same for all tiles: what will be too much, taken off.
 
     Of uint4 it is that for each unit of the zero point and what stands with it.
+
+    Loads stand behind it, and each product of a chain waits for the one before: there are two chains, of 8 columns two halves
+    of K, of 16 the columns themselves.
     """
     CHAINS: tl.constexpr = 2 if COLUMNS == 8 else 1
     OF_CHAIN: tl.constexpr = 128 // CHAINS
