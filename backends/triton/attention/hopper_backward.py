@@ -29,15 +29,17 @@ KEYS = gl.constexpr(128)
 
 
 @gluon.jit
-def load_all(q, k, v, do, buffers, barriers, sizes, STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr):
-    """What the loading warp does: the program's keys and values, then queries and dO block by block."""
-    q_smem, k_smem, v_smem, do_smem, _ds_smem = buffers
+def load_all(q, k, v, do, begins, buffers, barriers, sizes, STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr):
+    """What the loading warp does: the program's keys and values, then queries, dO and where sums begin, block by block."""
+    q_smem, k_smem, v_smem, do_smem, _ds_smem, begins_smem = buffers
+    LANES: gl.constexpr = gl.BlockedLayout([2 * ROWS // 32], [32], [1], [0])
     keys_full, rows_full, rows_empty, _ds_full, _ds_empty = barriers
     q_len, _kv_len, group, first, last, _scale_log2 = sizes
     kv_head, batch = gl.program_id(1), gl.program_id(2)
     column = gl.program_id(0) * KEYS
     begin, _whole_begin, _whole_end, end = keys_of(column, -last, -first, q_len, KEYS, ROWS, RIGHT, LEFT)
     blocks = gl.cdiv(end - begin, ROWS)
+    in_head = gl.cdiv(q_len, ROWS)
     for w in gl.static_range(2):
         at = column + w * ROWS
         mbarrier.expect(keys_full.index(w), k.block_type.nbytes + v.block_type.nbytes)
@@ -46,6 +48,7 @@ def load_all(q, k, v, do, buffers, barriers, sizes, STAGES: gl.constexpr, LEFT: 
     count = 0
     for member in range(group):
         head = kv_head * group + member
+        here = begins + ((batch * gl.num_programs(1) * group + head).to(gl.int64) * in_head + begin // ROWS) * (2 * ROWS)
         for block in range(blocks):
             stage = count % STAGES
             phase = ((count // STAGES) & 1) ^ 1
@@ -54,14 +57,16 @@ def load_all(q, k, v, do, buffers, barriers, sizes, STAGES: gl.constexpr, LEFT: 
             mbarrier.expect(rows_full.index(stage), q.block_type.nbytes + do.block_type.nbytes)
             tma.async_copy_global_to_shared(q, [batch, head, row, 0], rows_full.index(stage), q_smem.index(stage))
             tma.async_copy_global_to_shared(do, [batch, head, row, 0], rows_full.index(stage), do_smem.index(stage))
+            begins_smem.index(stage).store(gl.load(here + gl.arange(0, 2 * ROWS, LANES)))
+            mbarrier.arrive(rows_full.index(stage))
+            here += 2 * ROWS
             count += 1
 
 
 @gluon.jit
-def beginning(pointer, LAYOUT: gl.constexpr):
+def beginning(held, LAYOUT: gl.constexpr):
     """A value of each of 64 queries, for all keys."""
-    values = gl.load(pointer + gl.arange(0, ROWS, gl.SliceLayout(0, LAYOUT)))
-    return values[None, :].broadcast_to([ROWS, ROWS])
+    return held.load(gl.SliceLayout(0, LAYOUT))[None, :].broadcast_to([ROWS, ROWS])
 
 
 @gluon.jit
@@ -72,9 +77,23 @@ def hidden(weights, row, column, first, last, LEFT: gl.constexpr, RIGHT: gl.cons
     i = row + gl.arange(0, ROWS, gl.SliceLayout(0, layout))[None, :]
     if RIGHT:
         weights = gl.where(j <= i + last, weights, 0.0)
-    if LEFT:
-        weights = gl.where(j >= i + first, weights, 0.0)
+    if LEFT:  # beside the other bound, so that what a thread holds of its 16 queries is held once
+        weights = gl.where(j + (last - first) >= i + last, weights, 0.0)
     return weights
+
+
+@gluon.jit
+def in_pairs(values, FORMAT: gl.constexpr):
+    """Values rounded to 16 bits, two by one instruction: the compiler rounds one by one what is then widened again."""
+    if gl.bfloat16 == FORMAT:
+        rounded = gl.inline_asm_elementwise(
+            "cvt.rn.bf16x2.f32 $0, $2, $1;", "=r,r,r", [values], gl.bfloat16, is_pure=True, pack=2
+        )
+    else:
+        rounded = gl.inline_asm_elementwise(
+            "cvt.rn.f16x2.f32 $0, $2, $1;", "=r,r,r", [values], gl.float16, is_pure=True, pack=2
+        )
+    return rounded
 
 
 @gluon.jit
@@ -89,22 +108,21 @@ def as_held(sums):
 
 @gluon.jit
 def one_block(
-    dk, dv, buffers, barriers, begins, sums, count, number, row, column, bounds,
+    dk, dv, buffers, barriers, sums, count, number, row, column, bounds,
     SELF: gl.constexpr, STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr, RAGGED: gl.constexpr,
     S_LAYOUT: gl.constexpr, O_LAYOUT: gl.constexpr, P_LAYOUT: gl.constexpr,
 ):  # fmt: skip
     """What 64 queries add to dK and dV of the group's keys; their dQ too where it is the group's turn."""
-    q_smem, k_smem, v_smem, do_smem, ds_smem = buffers
+    q_smem, k_smem, v_smem, do_smem, ds_smem, begins_smem = buffers
     _keys_full, rows_full, rows_empty, ds_full, ds_empty = barriers
     kv_len, first, last, whole_begin, whole_end, scale_log2 = bounds
     WIDTH: gl.constexpr = dk.shape[1]
     stage = count % STAGES
     phase = (count // STAGES) & 1
-    # What is subtracted is where the sums begin: kept beside them, its registers would be spilled.
-    here = begins + number.to(gl.int64) * (2 * ROWS)
-    scores = beginning(here, S_LAYOUT)
-    slopes = beginning(here + ROWS, S_LAYOUT)
     mbarrier.wait(rows_full.index(stage), phase)
+    # What is subtracted is where the sums begin: kept beside them, its registers would be spilled.
+    scores = beginning(begins_smem.index(stage).slice(0, ROWS), S_LAYOUT)
+    slopes = beginning(begins_smem.index(stage).slice(ROWS, ROWS), S_LAYOUT)
     q_tile = flat(q_smem, stage)
     scores = warpgroup_mma(flat(k_smem, SELF), q_tile.permute([1, 0]), scores, is_async=True)
     do_tile = flat(do_smem, stage)
@@ -117,7 +135,7 @@ def one_block(
     if RAGGED:  # past the last key scores are zero, and what a row's sum is then divided into may be infinite
         keys = column + gl.arange(0, ROWS, gl.SliceLayout(1, S_LAYOUT))
         weights = gl.where((keys < kv_len)[:, None], weights, 0.0)
-    rounded = weights.to(q_smem.dtype)
+    rounded = in_pairs(weights, q_smem.dtype)
     slopes = warpgroup_mma_wait(0, deps=[slopes])
     dv = warpgroup_mma(gl.convert_layout(rounded, P_LAYOUT), do_tile, dv, is_async=True)
     slopes = (rounded.to(gl.float32) * slopes).to(q_smem.dtype)
@@ -144,7 +162,7 @@ def one_block(
 
 @gluon.jit
 def gather(
-    outputs, begins, sums, buffers, barriers, sizes, scale,
+    outputs, sums, buffers, barriers, sizes, scale,
     SELF: gl.constexpr, STAGES: gl.constexpr, LEFT: gl.constexpr, RIGHT: gl.constexpr, RAGGED: gl.constexpr,
 ):  # fmt: skip
     """Everything that one group of four warps does."""
@@ -171,7 +189,7 @@ def gather(
     number = (batch * gl.num_programs(1) + kv_head) * group * (blocks + others) + begin // ROWS
     for count in range(group * blocks):
         dk, dv = one_block(
-            dk, dv, buffers, barriers, begins, sums, count, number, row, column, bounds,
+            dk, dv, buffers, barriers, sums, count, number, row, column, bounds,
             SELF, STAGES, LEFT, RIGHT, RAGGED, S_LAYOUT, O_LAYOUT, P_LAYOUT,
         )  # fmt: skip
         row += ROWS
@@ -218,18 +236,19 @@ def gradients_on_hopper(
         mbarrier.init(ds_full.index(w), count=2)
         mbarrier.init(ds_empty.index(w), count=1)
     for s in gl.static_range(STAGES):
-        mbarrier.init(rows_full.index(s), count=1)
+        mbarrier.init(rows_full.index(s), count=2)
         mbarrier.init(rows_empty.index(s), count=2)
     fence_async_shared()
-    buffers = (q_smem, k_smem, v_smem, do_smem, ds_smem)
+    begins_smem = gl.allocate_shared_memory(gl.float32, [STAGES, 2 * ROWS], gl.SwizzledSharedLayout(1, 1, 1, [0]))
+    buffers = (q_smem, k_smem, v_smem, do_smem, ds_smem, begins_smem)
     barriers = (keys_full, rows_full, rows_empty, ds_full, ds_empty)
     sizes = (q_len, kv_len, group, first, last, scale_log2)
     outputs = (dk, dv)
     gl.warp_specialize(
         [
-            (gather, (outputs, begins, sums, buffers, barriers, sizes, scale, 0, STAGES, LEFT, RIGHT, RAGGED)),
-            (gather, (outputs, begins, sums, buffers, barriers, sizes, scale, 1, STAGES, LEFT, RIGHT, RAGGED)),
-            (load_all, (q, k, v, do, buffers, barriers, sizes, STAGES, LEFT, RIGHT)),
+            (gather, (outputs, sums, buffers, barriers, sizes, scale, 0, STAGES, LEFT, RIGHT, RAGGED)),
+            (gather, (outputs, sums, buffers, barriers, sizes, scale, 1, STAGES, LEFT, RIGHT, RAGGED)),
+            (load_all, (q, k, v, do, begins, buffers, barriers, sizes, STAGES, LEFT, RIGHT)),
         ],
         [4, 1],
         [REGISTERS, 24],

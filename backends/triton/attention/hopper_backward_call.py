@@ -11,8 +11,8 @@ from backends.triton.attention.hopper_blocks import prepare_blocks, round_sums
 from backends.triton.attention.problem import LOG2_E, Problem
 from backends.triton.gemm.call import Call
 
-# Heads of 128 columns leave a thread 48 registers for all but its sums.  Read back before and behind the loop, and two of them
-# once a block of queries.
+# Heads of 128 columns leave a thread 48 registers for all but its sums.  What is spilled is read back before and behind the
+# loop; with windows over ragged keys five words of it once a block of queries.
 SPARED_WORDS = 16
 
 
