@@ -18,7 +18,7 @@ from suite.hardware.assign import assign
 from suite.hardware.makers import is_cpu
 from suite.hardware.spec import DEVICE_LINK, RATES, parse_pipe
 from suite.jobs.calibration import CalibrationJob, CalibrationSettings, working_set_bytes
-from suite.jobs.job import Job
+from suite.jobs.job import Job, MadeOnce
 from suite.jobs.registry import find
 from suite.measure.regimes import BRIEF_SHARE, energy_window_s, placed_sets, rotating_sets
 from suite.measure.rounds import LEAST_SAMPLES
@@ -147,6 +147,7 @@ def _sweep(config: RunConfig, machines: Sequence[Machine], first_cohort: int) ->
         asked = {machine.slot.slot: _asked_of(job, switches, machine) for machine in machines}
         bursts = {machine.slot.slot: _burst_workloads(asked[machine.slot.slot], machine, config) for machine in machines}
         _refuse_misfits(job, settings, switches, machines)
+        of_job: list[PlannedCase] = []
         for workload in switches:
             groups: dict[Regime, list[PlannedCase]] = defaultdict(list)
             for machine in machines:
@@ -156,9 +157,19 @@ def _sweep(config: RunConfig, machines: Sequence[Machine], first_cohort: int) ->
                         continue  # the ranks of the first slot's are on the devices of the others
                     groups[case.case.regime].append(case)
             for group in groups.values():
-                cases += [case._replace(cohort=cohort) for case in group]
+                of_job += [case._replace(cohort=cohort) for case in group]
                 cohort += 1
+        cases += _by_what_is_made(job, of_job) if config.measure.interleave == 1 else of_job
     return cases
+
+
+def _by_what_is_made(job: Job, cases: Sequence[PlannedCase]) -> list[PlannedCase]:
+    """Cases that need the same made for them together; cases in alternating rounds keep their order, as all of it is there."""
+    if not isinstance(job, MadeOnce):
+        return list(cases)
+    needs = dict.fromkeys(job.made_for(case.case) for case in cases)
+    places = {each: place for place, each in enumerate(needs)}
+    return sorted(cases, key=lambda case: places[job.made_for(case.case)])
 
 
 def _refuse_misfits(job: Job, settings: Any, switches: Mapping[Workload, Sequence[Items]], machines: Sequence[Machine]) -> None:

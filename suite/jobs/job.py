@@ -1,7 +1,7 @@
 """The contract of a job: it names workloads, counts their work, and says how exact a right answer is."""
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Hashable, Iterator
+from typing import Any, Protocol, runtime_checkable
 
 from suite.case import Case, Items, Regime, Workload
 from suite.settings import JobSettings
@@ -60,4 +60,13 @@ class Job(Protocol):
 
     def tolerance(self, workload: Workload, switches: Items) -> float:
         """Largest acceptable norm(out - ref) / norm(ref); 0 where the result must be exact."""
+        ...
+
+
+@runtime_checkable
+class MadeOnce(Protocol):
+    """A job some of whose cases need the same to be made for them, which takes longer than to measure one."""
+
+    def made_for(self, case: Case) -> Hashable:
+        """What is made: cases with an equal answer are measured one after the other."""
         ...

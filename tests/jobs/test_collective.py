@@ -1,6 +1,7 @@
 """The collective job: what is planned of its axes on which backend, what it counts, and what it refuses."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -92,6 +93,42 @@ def test_worlds_stand_together_so_that_their_ranks_are_started_once() -> None:
     worlds = [each.case.workload.param("world_size") for each in planned(world_sizes=[4, 2], formats=["fp32", "bf16"])]
     assert worlds == sorted(worlds, reverse=True)
     assert set(worlds) == {2, 4}
+
+
+FORCED = {
+    "world_sizes": [4, 2],
+    "sizes": ["8", "64KiB", "1MiB"],
+    "algos": ["library", "ring", "tree"],
+    "protos": ["ll", "simple"],
+}
+
+
+def changes(cases: tuple[PlannedCase, ...]) -> int:
+    """How often the next case needs another process group."""
+    groups = [JOB.made_for(each.case) for each in cases]
+    return sum(one != other for one, other in pairwise(groups))
+
+
+def test_sizes_stand_together_so_that_a_forced_group_is_made_once() -> None:
+    """It takes as long to make one as to measure several sizes on it."""
+    cases = planned(H200, **FORCED)
+    assert changes(cases) == len({JOB.made_for(each.case) for each in cases}) - 1
+    of_tree = [
+        each.case for each in cases if dict(each.case.switches) | {"algo": "tree", "proto": "ll"} == dict(each.case.switches)
+    ]
+    assert [case.workload.param("message_bytes") for case in of_tree if case.implementation == "library"] == [
+        8,
+        65_536,
+        2**20,
+    ] * 2
+    assert len({each.case.key for each in cases}) == len(cases)
+
+
+def test_in_alternating_rounds_a_size_keeps_its_choices_together() -> None:
+    alternating = planned(H200, MeasureSettings(interleave=3), **FORCED)
+    assert {each.case.key for each in alternating} == {each.case.key for each in planned(H200, **FORCED)}
+    cohorts = [each.cohort for each in alternating]
+    assert cohorts == sorted(cohorts)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """What the collective job measures: its axes, the bytes that cross a link, and the memory of all ranks."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import product
 
 from suite.case import Case, Items, Regime, Workload, items
 from suite.collectives.bandwidth import busbw_factor
+from suite.collectives.choice import Choice
 from suite.collectives.message import messages
 from suite.collectives.names import Op
 from suite.collectives.number_format import NUMBER_FORMATS
@@ -59,6 +60,12 @@ class CollectiveJob:
         # Ranks that somebody else started may be anywhere: what they measure is no case of ranks that this run starts.
         joined: dict[str, str | bool] = {"joined": True} if settings.joined else {}
         return tuple(dict.fromkeys(items({**each, **joined}) for each in found))
+
+    def made_for(self, case: Case) -> Hashable:
+        """A process group: of one world, and where an algorithm or protocol is forced, of that alone."""
+        task = Task.of(case)
+        forced = task.implementation != OWN and task.choice != Choice()
+        return (task.ranks, task.op, task.choice) if forced else task.ranks
 
     def misfit(self, case: Case) -> str | None:
         """Why nobody has this algorithm and protocol for the operation on the case's backend."""
