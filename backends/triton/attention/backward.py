@@ -40,6 +40,16 @@ def row_products(
 
 
 @triton.jit
+def between(i, j, first, last, LEFT: tl.constexpr, RIGHT: tl.constexpr):
+    """Whether the mask lets queries ``i`` see keys ``j``, whichever keys there are."""
+    limit = i + last
+    visible = j <= limit if RIGHT else j >= i + first
+    if LEFT and RIGHT:  # of the many queries of a thread one number each, of its few keys two
+        visible = visible & (j + (last - first) >= limit)
+    return visible
+
+
+@triton.jit
 def over_queries(
     dk,
     dk_tail,
@@ -62,7 +72,6 @@ def over_queries(
     first,
     last,
     q_len,
-    kv_len,
     scale_log2,
     WIDTH: tl.constexpr,
     TAIL: tl.constexpr,
@@ -73,29 +82,34 @@ def over_queries(
     RIGHT: tl.constexpr,
     DESCRIBED: tl.constexpr,
     MASKED: tl.constexpr,
+    EDGE: tl.constexpr,
 ):
-    """Adds what the queries from ``begin`` to before ``end`` of one head give; scores stand keys by queries."""
+    """Adds what the queries from ``begin`` to before ``end`` of one head give; scores stand keys by queries.
+
+    ``MASKED``: the mask may hide some of them from some of the keys.  ``EDGE``: a block may pass the last query.
+    """
     for row in tl.range(begin, end, BLOCK_M):
-        q = load_rows(q_operand, batch, head, row, q_len, q_steps, BLOCK_M, WIDTH, DESCRIBED, MASKED)
+        q = load_rows(q_operand, batch, head, row, q_len, q_steps, BLOCK_M, WIDTH, DESCRIBED, EDGE)
         scores = tl.dot(k, q.T)
         if TAIL:
-            q_tail = load_rows(q_tail_operand, batch, head, row, q_len, q_steps, BLOCK_M, TAIL, DESCRIBED, MASKED)
+            q_tail = load_rows(q_tail_operand, batch, head, row, q_len, q_steps, BLOCK_M, TAIL, DESCRIBED, EDGE)
             scores = tl.dot(k_tail, q_tail.T, scores)
         rows = row + tl.arange(0, BLOCK_M)
-        if MASKED:
+        if EDGE:
             lse = tl.load(lse_ptr + rows, mask=rows < q_len, other=float("inf"))
             delta = tl.load(delta_ptr + rows, mask=rows < q_len, other=0.0)
         else:
             lse = tl.load(lse_ptr + rows)
             delta = tl.load(delta_ptr + rows)
         weights = tl.exp2(scores * scale_log2 - (lse * LOG2_E)[None, :])
-        if MASKED:
+        if MASKED and (LEFT or RIGHT):  # what keys past the last would give is not stored
             j = column + tl.arange(0, BLOCK_N)[:, None]
-            weights = tl.where(seen(rows[None, :], j, first, last, kv_len, LEFT, RIGHT), weights, 0.0)
-        do = load_rows(do_operand, batch, head, row, q_len, do_steps, BLOCK_M, V_WIDTH, DESCRIBED, MASKED)
+            weights = tl.where(between(rows[None, :], j, first, last, LEFT, RIGHT), weights, 0.0)
+        do = load_rows(do_operand, batch, head, row, q_len, do_steps, BLOCK_M, V_WIDTH, DESCRIBED, EDGE)
         dv = tl.dot(weights.to(do.dtype), do, dv)
-        slopes = tl.dot(v, do.T)
-        slopes = (weights * (slopes - delta[None, :])).to(q.dtype)
+        # What is subtracted is where the sums begin: kept beside them, its registers would be spilled.
+        slopes = tl.dot(v, do.T, tl.broadcast_to(-delta[None, :], (BLOCK_N, BLOCK_M)))
+        slopes = (weights * slopes).to(q.dtype)
         dk = tl.dot(slopes, q, dk)
         if TAIL:
             dk_tail = tl.dot(slopes, q_tail, dk_tail)
@@ -198,7 +212,6 @@ def key_gradients(
                 first,
                 last,
                 q_len,
-                kv_len,
                 scale_log2,
                 WIDTH,
                 TAIL,
@@ -209,6 +222,7 @@ def key_gradients(
                 RIGHT,
                 DESCRIBED,
                 True,
+                RAGGED,
             )
         key_sums, tail_sums, value_sums = over_queries(
             key_sums,
@@ -232,7 +246,6 @@ def key_gradients(
             first,
             last,
             q_len,
-            kv_len,
             scale_log2,
             WIDTH,
             TAIL,
@@ -242,6 +255,7 @@ def key_gradients(
             LEFT,
             RIGHT,
             DESCRIBED,
+            False,
             False,
         )
         if LEFT or RAGGED:
@@ -267,7 +281,6 @@ def key_gradients(
                 first,
                 last,
                 q_len,
-                kv_len,
                 scale_log2,
                 WIDTH,
                 TAIL,
@@ -278,6 +291,7 @@ def key_gradients(
                 RIGHT,
                 DESCRIBED,
                 True,
+                RAGGED,
             )
     dk_steps = (dk_batch, dk_head, dk_row)
     store_rows(dv, batch, kv_head, column, kv_len, (dv_batch, dv_head, dv_row), value_sums, DESCRIBED)
