@@ -32,7 +32,9 @@ class Span(NamedTuple):
 
 
 _LEVEL_PX, _CHARACTER_PX, _GAP_PX = 280, 7, 8  # the plot of a telephone, and what a tick's words take of it
-_SHORT_DECADES, _MOST_DECADES = 2.5, 9
+_SHORT_DECADES, _LONG_DECADES, _DIGITS_DECADES, _MOST_DECADES = 2.5, 1.5, 6, 9
+MINOR_PX = 3
+LEAST_TICKS = 2  # with words: of one alone nobody could tell how far it is to another height
 EMPTY = Span(0.1, 1e4)  # what is shown when there is neither a point nor a roof
 
 
@@ -69,17 +71,52 @@ def seconds(span: Span) -> dict[str, Any]:
 
     At every power of ten, and at twice and five times these where the span is short; fewer where it is long.
     """
-    first, last = math.floor(math.log10(span.low)), math.ceil(math.log10(span.high))
-    factors = (1, 2, 5) if span.decades <= _SHORT_DECADES else (1,)
     step = max(1, math.ceil(span.decades / _MOST_DECADES))
+    ways = (_of_decades(span, (1, 2, 5) if span.decades <= _SHORT_DECADES else (1,), step), _of_decades(span, (1, 2, 5)))
+    values = next((values for values in ways if len(values) >= LEAST_TICKS), None) or _between(span)
+    return {"tickmode": "array", "tickvals": values, "ticktext": [_time(value) for value in values], "minor": _minor(span)}
+
+
+def ticks(span: Span) -> dict[str, Any]:
+    """Where a logarithmic axis has its labels: at powers of ten, between them too where the span is short, never under two."""
+    ways: tuple[tuple[object, tuple[int, ...]], ...] = ((1, (1,)), ("D2", (1, 2, 5)))
+    for dtick, factors in ways if span.decades > _LONG_DECADES else ways[1:]:
+        if len(_of_decades(span, factors)) >= LEAST_TICKS:
+            return {"dtick": dtick}
+    return {"tickmode": "array", "tickvals": _between(span), "minor": _minor(span)}
+
+
+def _minor(span: Span) -> dict[str, Any]:
+    """Small ticks beside labels at places of their own, for which Plotly would find far too many: at digits of each decade."""
+    digits = range(1, 10) if span.decades <= _DIGITS_DECADES else (1,)
+    return {"ticks": "outside", "ticklen": MINOR_PX, "tickmode": "array", "tickvals": _of_decades(span, digits)}
+
+
+def _of_decades(span: Span, factors: Sequence[int], step: int = 1) -> list[float]:
+    """These multiples of every ``step``-th power of ten, as far as they are inside."""
+    first, last = math.floor(math.log10(span.low)), math.ceil(math.log10(span.high))
     values = [factor * 10.0**power for power in range(first, last + 1) if power % step == 0 for factor in factors]
-    values = [value for value in values if span.low * 0.999 <= value <= span.high * 1.001]
-    return {"tickmode": "array", "tickvals": values, "ticktext": [_time(value) for value in values]}
+    return [value for value in values if span.low <= value <= span.high]
+
+
+def _between(span: Span) -> list[float]:
+    """Even steps of 1, 2 or 5 times a power of ten through a span in which those numbers themselves are too few."""
+    room = (span.high - span.low) / (LEAST_TICKS + 1)
+    power = 10.0 ** math.floor(math.log10(room))
+    step = max(factor for factor in (1, 2, 5) if factor * power <= room * 1.001) * power
+    return [number * step for number in range(math.ceil(span.low / step), math.floor(span.high / step) + 1)]
 
 
 def _time(time_s: float) -> str:
     unit_s, unit = next((each for each in TIMES if time_s >= each[0] * 0.9999), TIMES[-1])
     return f"{time_s / unit_s:.4g} {unit}"
+
+
+def with_two_powers(span: Span) -> Span:
+    """The same, or as much wider on both sides as it takes to have two powers of two."""
+    while math.floor(math.log2(span.high)) - math.ceil(math.log2(span.low)) < LEAST_TICKS - 1:
+        span = Span(span.low / math.sqrt(2), span.high * math.sqrt(2))
+    return span
 
 
 def powers_of_two(span: Span, words: Callable[[int], str]) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from suite.collectives.bandwidth import busbw_bytes_s
 from suite.collectives.model.alpha_beta import Fit
 from suite.collectives.series import Point
 from suite.collectives.study import Crossover, Modelled, Study
-from suite.report.axes import Span, around, powers_of_two
+from suite.report.axes import Span, around, powers_of_two, with_two_powers
 from suite.report.collective_words import MODELLED, interval, modelled_label, point_doubts, setting_title
 from suite.report.figures import PLOT_PX, frame, legend_above, legend_px, log_axis
-from suite.report.key import filled
+from suite.report.key import listed
 from suite.report.palette import (
     DOUBTFUL_OPACITY,
     EVIDENCE_STYLES,
@@ -45,7 +45,7 @@ def curves_figure(study: Study, ranks: int, theme: Theme = "light") -> go.Figure
     if not shown:
         return None
     points = [point for _, model in shown for point in model.curve.of(ranks)]
-    sizes = around((point.message_bytes for point in points), below=1.5, above=1.5)
+    sizes = with_two_powers(around((point.message_bytes for point in points), below=1.5, above=1.5))
     drawn = [trace for index, model in shown for trace in _traces(model, index, ranks, sizes)]
     figure = go.Figure(drawn)
     rates, times = _spans(study, points)
@@ -251,4 +251,4 @@ def _key(traces: Sequence[go.Scatter]) -> list[str]:
     told += [f"dashed: {MODELLED}"] if MODELLED in kinds else []
     told += ["shaded: its band"] if "band" in kinds else []
     told += [FADED] if any(_is_faded(trace) for trace in traces) else []
-    return filled(told)
+    return list(listed(told))

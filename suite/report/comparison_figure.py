@@ -12,7 +12,7 @@ from suite.compare.verdict import Verdict
 from suite.report.figures import frame
 from suite.report.heat import label
 from suite.report.hover import explained
-from suite.report.key import filled
+from suite.report.key import listed
 from suite.report.palette import INKS, Ink, Theme
 from suite.report.words import marks
 
@@ -183,6 +183,6 @@ def _hover(case: Compared) -> str:
 
 def _key(found: Comparison, cases: Sequence[Compared]) -> Iterator[str]:
     entries = [f"{_GLYPHS[verdict]} {verdict.value}" for verdict in Verdict if any(case.verdict is verdict for case in cases)]
-    yield from filled([*entries, "across: 95 % interval"])
+    yield from listed([*entries, "across: 95 % interval"])
     if len(cases) < len(found.cases):
         yield f"the {len(cases)} of {len(found.cases)} that changed most"

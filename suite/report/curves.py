@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from suite.report.axes import Span, around, powers_of_two
+from suite.report.axes import Span, around, powers_of_two, with_two_powers
 from suite.report.figures import frame, legend_above, legend_px, log_axis
 from suite.report.heat import label
 from suite.report.hover import hover_text, known_by
-from suite.report.key import filled
-from suite.report.palette import DOUBTFUL_OPACITY, INKS, REGIME_GLYPHS, Ink, Theme, faint, symbol, themed
+from suite.report.key import listed
+from suite.report.palette import DOUBTFUL_OPACITY, INKS, OTHER_REGIME_GLYPH, REGIME_GLYPHS, Ink, Theme, faint, symbol, themed
 from suite.report.words import doubtful
 from suite.rows import ResultRow
 
@@ -181,8 +181,10 @@ def _intervals(rows: Sequence[ResultRow], heights: Sequence[float], colour: str)
 
 
 def _across(across: Quantity, span: Span, ink: Ink) -> dict[str, Any]:
-    axis = log_axis(across.title, span, ink, across.ticks)
-    return {**axis, **powers_of_two(span, lambda value: f"{value:,}")} if across.is_power_of_two else axis
+    if not across.is_power_of_two:
+        return log_axis(across.title, span, ink, across.ticks)
+    span = with_two_powers(span)
+    return {**log_axis(across.title, span, ink, across.ticks), **powers_of_two(span, lambda value: f"{value:,}")}
 
 
 def _upright(up: Quantity, heights: Sequence[float], levels: Sequence[Level], span: Span, ink: Ink) -> dict[str, Any]:
@@ -219,11 +221,11 @@ def _key(parts: Iterable[Part], rows: Sequence[ResultRow], up: Quantity) -> Iter
     """What symbols mean, and what of the results has no place here: counted, never silent."""
     found = sorted(set(parts))
     regimes = dict.fromkeys((part.cache, part.load, part.dispatch) for part in found)
-    entries = [f"{REGIME_GLYPHS.get(regime, '⬢')} {'/'.join(regime)}" for regime in regimes]
+    entries = [f"{REGIME_GLYPHS.get(regime, OTHER_REGIME_GLYPH)} {'/'.join(regime)}" for regime in regimes]
     entries += [f"hollow, dotted: {kind}" for kind in sorted({part.evidence for part in found} - {"measured"})]
     entries += ["faded: in doubt, hover says why"] if any(map(doubtful, rows)) else []
     entries += ["upright: 95 % interval"] if up.has_interval else []
-    yield from filled(entries)
+    yield from listed(entries)
     absent = sum(up.value(row) is None for row in rows)
     if absent:
         yield f"not drawn: {absent} of {len(rows)} results have no {up.title.split('(')[0].strip().lower()}"

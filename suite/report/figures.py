@@ -7,8 +7,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from suite.report.axes import Span, intensity_span, rate_span, seconds
-from suite.report.key import key_lines
+from suite.report.axes import MINOR_PX, Span, intensity_span, rate_span, seconds, ticks
+from suite.report.key import GAP, key_lines, wrapped
 from suite.report.palette import INKS, Ink, Theme, faint
 from suite.report.printable import shortened
 from suite.report.roofs import Roof, RoofSet, drawable
@@ -25,7 +25,8 @@ CHART_CONFIG = {
 }
 PLOT_PX = 420
 SECONDS = " (s)"  # at the end of the title of an axis of time
-_LINE_PX = 16  # of the key
+LINE_PX = 16  # of the key
+KEY = "key"  # the name of its annotation, and of what the layout's ``meta`` has of it
 LABEL_PX = 18  # of a label of a roof with what keeps it from the next
 _LABEL_OPACITY = 0.75  # of what stands behind its words: a line is faint there, and a point is not gone
 LABEL_CHARACTERS = 48  # across the plot of a telephone
@@ -83,8 +84,12 @@ def _layout(ink: Ink, intensities: Span, rates: Span, key: Sequence[str], above_
 
 
 def frame(ink: Ink, key: Sequence[str], above_px: int) -> dict[str, Any]:
-    """The layout that figures share.  Legend and key are placed by pixels from the plot, whose height is fixed."""
-    below = _AXIS_PX + _LINE_PX * (len(key) + 1)
+    """The layout that figures share.  Legend and key are placed by pixels from the plot, whose height is fixed.
+
+    ``key`` are paragraphs.  They stand in ``meta`` too, for a page that wraps them by its width.
+    """
+    lines = wrapped(key)
+    below = _AXIS_PX + key_px(lines)
     return {
         "height": above_px + PLOT_PX + below,
         "margin": {"l": LEFT_PX, "r": RIGHT_PX, "t": above_px, "b": below},
@@ -93,8 +98,14 @@ def frame(ink: Ink, key: Sequence[str], above_px: int) -> dict[str, Any]:
         "font": {"family": "system-ui, sans-serif", "size": 12, "color": ink.text},
         "hoverlabel": {"align": "left", "bgcolor": ink.background, "bordercolor": ink.muted, "font": {"color": ink.text}},
         "hovermode": "closest",
-        "annotations": [_key(key, ink)] if key else [],
+        "annotations": [_key(lines, ink)] if lines else [],
+        "meta": {KEY: {"paragraphs": [escape(paragraph) for paragraph in key], "gap": GAP, "line_px": LINE_PX}},
     }
+
+
+def key_px(lines: Sequence[str]) -> int:
+    """What the lines of a key take below the axis."""
+    return LINE_PX * (len(lines) + 1)
 
 
 def legend_above(needed_px: int, height_px: int) -> dict[str, Any]:
@@ -113,19 +124,19 @@ def log_axis(title: str, span: Span, ink: Ink, tickformat: str) -> dict[str, Any
         "range": span.log10,
         "title": {"text": title, "standoff": 8},
         "tickformat": tickformat,
-        "dtick": 1 if span.decades > 1.5 else "D2",
         "gridcolor": ink.grid,
         "linecolor": ink.muted,
         "showline": True,
         "ticks": "outside",
         "zeroline": False,
-        "minor": {"ticks": "outside", "ticklen": 3},
+        "minor": {"ticks": "outside", "ticklen": MINOR_PX},
     }
-    return {**axis, **seconds(span), "dtick": None} if is_time else axis
+    return {**axis, **(seconds(span) if is_time else ticks(span))}
 
 
 def _key(lines: Sequence[str], ink: Ink) -> dict[str, Any]:
     return {
+        "name": KEY,
         "text": "<br>".join(map(escape, lines)),
         "xref": "paper",
         "yref": "paper",

@@ -52,8 +52,8 @@ GLOSSARY = (
         "Not resolved: the interval is wider than twice the median, which then says little more than the order of magnitude.",
     ),
     Term(
-        "one sample",
-        "only one fitted into the time allowed, which tells nothing of how far the next would differ",
+        "one sample, no interval",
+        "too few fitted into the time allowed, one or so many as it says: nothing tells how far the next would differ",
         "Such a result has no interval, and heads no format that has one with an interval.",
     ),
     Term(
@@ -92,18 +92,35 @@ GLOSSARY = (
         "It is of the data and not of the arithmetic: computed in float64 on a sample of the product, from the numbers as "
         "drawn and as stored. Nothing is rounded in fp64, in fp32 and in integers that are multiplied as they are.",
     ),
-    Term("converged", "the interval became as narrow as was asked before the time was up"),
-    Term("steady", "clock and power had settled before sampling; a burst has no such state"),
+    Term("converged", "the interval became as narrow as was asked before the time was up; not converged: it did not"),
+    Term(
+        "in cycles ±",
+        "times step to and fro with the clock, as under a limit of power; the median is known better in cycles of it",
+        "Behind it stands half the width of the 95 % interval of the median in cycles. It converged in these, and how far the "
+        "time wanders is the time's own interval.",
+    ),
+    Term("steady", "clock and power had settled before sampling; not steady: they had not; a burst has no such state"),
     Term(
         "contended",
         "processes outside the run used the device meanwhile; without the mark none did, or it is not known",
         "Short bursts are over before it can be told, and some drivers do not list the processes of others.",
     ),
-    Term("throttled", "why the driver held the clock down, and in which share of the readings"),
+    Term(
+        "throttled",
+        "why the driver held the clock down, and in which share of the readings",
+        "sw_power_cap is the limit of power, and xcd_power that of one die; sw_thermal, hw_thermal, socket_thermal, "
+        "vr_thermal, hbm_thermal, xcd_thermal and prochot are temperature; hw_power_brake is a brake from outside, "
+        "hw_slowdown the hardware's own, and sync_boost holds devices to one clock.",
+    ),
     Term(
         "emulated",
         "the device has no unit for the format and computes it with another",
         "Low-precision inputs are converted first, so that the rate is not that of the format in hardware.",
+    ),
+    Term(
+        "simulated, imported",
+        "made up by a replay or a planted fault, or from the log of another program: not measured here",
+        "It is never compared with what was measured.",
     ),
     Term(
         "bf16x9, int8x28",

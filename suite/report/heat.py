@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from suite.report.figures import frame
+from suite.report.figures import LINE_PX, frame, key_px
 from suite.report.hover import hover_text, known_by
-from suite.report.key import filled
-from suite.report.palette import INKS, REGIME_GLYPHS, SEQUENTIAL, Ink, Theme
+from suite.report.key import listed, wrapped
+from suite.report.palette import INKS, OTHER_REGIME_GLYPH, REGIME_GLYPHS, SEQUENTIAL, Ink, Theme
 from suite.report.printable import printable, shortened
 from suite.report.sources import Sources, sources_of
 from suite.report.words import doubtful
@@ -22,7 +22,7 @@ _GAP_PX = 6  # between the texts of neighbours
 _UNIT_PX = 10  # of a unit on a line of its own, in small letters
 _HOVER_CHARACTERS = 48  # of a line: as wide as the narrowest of these figures, which would cut off what is longer
 _LEAST_CELLS = 5  # across: a single one should not be a bar
-_CHARACTER_PX, _LINE_PX = 6.6, 16
+_CHARACTER_PX = 6.6
 _LABEL_CHARACTERS = 34
 # A name of a row that is longer stands above its cells, in so many pixels: a telephone shows these too.
 _BESIDE_CHARACTERS, _OVER_CHARACTERS, _NAME_PX = 14, 54, 18
@@ -65,10 +65,10 @@ def heat_figure(heat: HeatMap, theme: Theme = "light") -> go.Figure:
     marks = [f"{_letter(sources, cell.row)}{_marks(cell.row)}" for _, cell in shown]
     key = list(_key(heat, marks, sources))
     slant = _slant(heat)
-    above = round(_CHARACTER_PX * max(map(len, heat.columns), default=0) * 0.75) + 34 if slant else _HEAD_PX + _LINE_PX
+    above = round(_CHARACTER_PX * max(map(len, heat.columns), default=0) * 0.75) + 34 if slant else _HEAD_PX + LINE_PX
     figure = go.Figure([_colours(heat), _points(shown, marks, theme)])
     layout = frame(ink, key, above)
-    below = 14 + _LINE_PX * (len(key) + 1)
+    below = 14 + key_px(wrapped(key))
     layout["annotations"] = [{**each, "yshift": -8} for each in layout["annotations"]]
     margin = {"l": _left_px(heat), "r": _right_px(heat), "t": above, "b": below}
     is_over = _is_over(heat)
@@ -211,7 +211,7 @@ def _is_unusual(row: ResultRow) -> bool:
 
 
 def _marks(row: ResultRow) -> str:
-    glyph = REGIME_GLYPHS.get((row.cache, row.load, row.dispatch), "⬢") if _is_unusual(row) else ""
+    glyph = REGIME_GLYPHS.get((row.cache, row.load, row.dispatch), OTHER_REGIME_GLYPH) if _is_unusual(row) else ""
     return f"{glyph}{OTHER_EVIDENCE if row.evidence != 'measured' else ''}{DOUBT if doubtful(row) else ''}"
 
 
@@ -233,4 +233,4 @@ def _key(heat: HeatMap, marks: Sequence[str], sources: Sources) -> Iterator[str]
     entries += [f"{DOUBT} in doubt: hover says why"] if DOUBT in found else []
     if any(cell.text == FAILED for cell in heat.cells.values()):
         entries.append(f"{FAILED} no result: hover says why")
-    yield from filled([*entries, *([heat.note] if heat.note else [])])
+    yield from listed([*entries, *([heat.note] if heat.note else [])])

@@ -1,37 +1,37 @@
-"""The key under the roofline: symbols and line styles in words, and what is not drawn.
+"""The key under a figure: symbols and line styles in words, and what is not drawn.
 
-It is text and not a second Plotly legend because it has to wrap the same way, in known height, on every screen.
+It is text and not a second Plotly legend because its height has to be known before it is drawn.  A key is paragraphs, each of
+entries or a note; a figure has them wrapped for a telephone, and a page that knows its width wraps them anew.
 """
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from suite.outcome import Evidence, Outcome
-from suite.report.palette import KIND_STROKES, LOAD_STROKES, REGIME_GLYPHS, RIM_WORDS, RIMS
+from suite.report.palette import KIND_STROKES, LOAD_STROKES, OTHER_REGIME_GLYPH, REGIME_GLYPHS, RIM_WORDS, RIMS
 from suite.report.roofs import RoofSet, Setter, drawable
 from suite.report.sources import sources_of
 from suite.report.words import doubtful
 from suite.rows import ResultRow
 
 COLUMNS = 50  # what a screen of 390 px holds
-_GAP = "\u2002\u2002"
+GAP = "\u2002\u2002"  # between entries
 _HELD = "\u00a0"  # keeps a glyph with its words
 
 
 def key_lines(rows: Sequence[ResultRow], roofs: RoofSet) -> list[str]:
-    """Lines of at most ``COLUMNS`` characters: the key, then one or more for each note."""
+    """The roofline's: a paragraph of entries, then one for each note."""
     points = [row for row in rows if drawable(row)]
     entries = [*_regimes(points), *_evidence(points), *_sources(points), *_doubt(points), *_lines(roofs)]
-    notes = [*set_by(roofs), *_left_out(rows, len(points)), *roofs.notes]
-    return [*filled(entries), *(line for note in notes for line in textwrap.wrap(note, COLUMNS))]
+    return [*listed(entries), *set_by(roofs), *_left_out(rows, len(points)), *roofs.notes]
 
 
 def _regimes(points: Sequence[ResultRow]) -> Iterator[str]:
     """In the palette's order, cold, sustained, device first; regimes it does not know last."""
     found = {(row.cache, row.load, row.dispatch) for row in points}
     for regime in [*(known for known in REGIME_GLYPHS if known in found), *sorted(found - set(REGIME_GLYPHS))]:
-        yield f"{REGIME_GLYPHS.get(regime, '⬢')} {'/'.join(regime)}"
+        yield f"{REGIME_GLYPHS.get(regime, OTHER_REGIME_GLYPH)} {'/'.join(regime)}"
 
 
 def _evidence(points: Sequence[ResultRow]) -> Iterator[str]:
@@ -100,12 +100,25 @@ def _left_out(rows: Sequence[ResultRow], drawn: int) -> Iterator[str]:
         yield f"not drawn: {', '.join(counts)}"
 
 
-def filled(entries: Sequence[str]) -> list[str]:
-    """As many entries on a line of ``COLUMNS`` characters as fit; one that is longer has lines of its own."""
+def listed(entries: Sequence[str]) -> Iterator[str]:
+    """The paragraph of these entries, whose words stay together where a line holds them; none where there are none."""
+    if entries:
+        yield GAP.join(" ".join(entry.split()).replace(" ", _HELD) for entry in entries)
+
+
+def wrapped(paragraphs: Iterable[str], columns: int = COLUMNS) -> list[str]:
+    """As many entries on a line of ``columns`` characters as fit; one that is longer has lines of its own."""
     lines: list[str] = []
-    for entry in (part.replace(" ", _HELD) for each in entries for part in textwrap.wrap(each, COLUMNS)):
-        if lines and len(lines[-1]) + len(_GAP) + len(entry) <= COLUMNS:
-            lines[-1] += _GAP + entry
-        else:
-            lines.append(entry)
+    for paragraph in paragraphs:
+        begun = len(lines)
+        for part in (part for entry in paragraph.split(GAP) for part in _parts(entry, columns)):
+            if len(lines) > begun and len(lines[-1]) + len(GAP) + len(part) <= columns:
+                lines[-1] += GAP + part
+            else:
+                lines.append(part)
     return lines
+
+
+def _parts(entry: str, columns: int) -> list[str]:
+    is_held = _HELD in entry
+    return [part.replace(" ", _HELD) if is_held else part for part in textwrap.wrap(entry.replace(_HELD, " "), columns)]

@@ -1,6 +1,5 @@
 """A precision ladder as a figure: what each format gives in speed against what it costs in accuracy."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
@@ -10,27 +9,29 @@ import plotly.graph_objects as go
 from suite.report.axes import around
 from suite.report.figures import frame, log_axis
 from suite.report.hover import hover_text
-from suite.report.key import COLUMNS, filled
+from suite.report.key import listed
 from suite.report.ladder import BASELINE, Ladder, Rung
 from suite.report.numbers import Numbered, numbers
 from suite.report.palette import (
     DOT_PX,
-    DOTTED,
     DOUBTFUL_OPACITY,
+    FAMILIES,
     INKS,
+    OTHER_REGIME_GLYPH,
     OTHER_REGIME_SYMBOL,
+    REGIME_GLYPHS,
     REGIME_SYMBOLS,
     Ink,
     Theme,
-    dotted,
     faint,
+    family_of,
     format_colour,
 )
 from suite.report.words import doubtful, relative_error
 from suite.rows import ResultRow
 
 _ABOVE_PX = 16
-_MARKER_PX = 9
+_MARKER_PX, _TRIANGLE_PX = 9, 2  # and what a triangle is larger, to be as well seen
 _BAR_OPACITY = 0.5
 _LEAST_POINTS = 2
 
@@ -43,9 +44,9 @@ def drawn(ladder: Ladder) -> tuple[Rung, ...]:
 def ladder_figure(ladder: Ladder, theme: Theme = "light") -> go.Figure | None:
     """Speed against quantisation error, both logarithmic; ``None`` where fewer than two formats have a place.
 
-    Colour and dot are the format's and shape the regime's, as in the roofline; filled is native, hollow emulated.  The numbers
-    are those of the ladder's table.  Lines go from the least error to the most over the kinds of data, and along the speed's
-    interval.
+    Colour is the format's, as in the roofline, and shape the regime's, or that of the family where a format shares its colour;
+    filled is native, hollow emulated.  The numbers are those of the ladder's table.  Lines go from the least error to the most
+    over the kinds of data, and along the speed's interval.
     """
     rungs, ink = drawn(ladder), INKS[theme]
     if len(rungs) < _LEAST_POINTS:
@@ -94,10 +95,10 @@ def _trace(ladder: Ladder, rungs: Sequence[Rung], ink: Ink) -> go.Scatter:
         mode="markers",
         marker={
             "symbol": _symbol(rungs[0].row),
-            "size": _MARKER_PX,
+            "size": _MARKER_PX + _TRIANGLE_PX * bool(family_of(rungs[0].row.format)),
             "color": colour,
             "opacity": [DOUBTFUL_OPACITY if doubtful(rung.row) else 1.0 for rung in rungs],
-            "line": {"width": 0.7 if _is_plain(rungs[0].row) else DOT_PX, "color": ink.background},
+            "line": {"width": DOT_PX if rungs[0].row.execution == "emulated" else 0.7, "color": ink.background},
         },
         hovertext=[_hover(rung) for rung in rungs],
         hoverinfo="text",
@@ -108,13 +109,9 @@ def _trace(ladder: Ladder, rungs: Sequence[Rung], ink: Ink) -> go.Scatter:
 
 
 def _symbol(row: ResultRow) -> str:
-    shape = REGIME_SYMBOLS.get((row.cache, row.load, row.dispatch), OTHER_REGIME_SYMBOL)
-    return dotted(f"{shape}-open" if row.execution == "emulated" else shape, row.format)
-
-
-def _is_plain(row: ResultRow) -> bool:
-    """Whether a point is neither hollow nor dotted."""
-    return row.execution != "emulated" and row.format not in DOTTED
+    family = family_of(row.format)
+    shape = family.symbol if family else REGIME_SYMBOLS.get((row.cache, row.load, row.dispatch), OTHER_REGIME_SYMBOL)
+    return f"{shape}-open" if row.execution == "emulated" else shape
 
 
 def _ends(rung: Rung) -> Sequence[float]:
@@ -139,7 +136,7 @@ def _hover(rung: Rung) -> str:
 
 def _key_lines(ladder: Ladder, rungs: Sequence[Rung]) -> list[str]:
     """Each number's format, what shapes and lines mean, and what has no place."""
-    looks = []
+    looks = _shapes([rung.row for rung in rungs])
     if any(rung.row.execution == "emulated" for rung in rungs):
         looks += ["filled: native", "hollow: emulated"]
     if any(doubtful(rung.row) for rung in rungs):
@@ -151,5 +148,15 @@ def _key_lines(ladder: Ladder, rungs: Sequence[Rung]) -> list[str]:
     missing = [rung.name for rung in ladder.rungs if rung not in rungs]
     base = [f"the {BASELINE} is {ladder.base_doubt}: every ratio is in doubt"] if ladder.base_doubt else []
     without = [f"not drawn, no quantisation error: {', '.join(missing)}"] if missing else []
-    lines = [*filled([f"{rung.number} {rung.name}" for rung in rungs]), *filled(looks)]
-    return [*lines, *(line for note in (*base, *without) for line in textwrap.wrap(note, COLUMNS))]
+    return [*listed([f"{rung.number} {rung.name}" for rung in rungs]), *listed(looks), *base, *without]
+
+
+def _shapes(rows: Sequence[ResultRow]) -> list[str]:
+    """What shapes mean, where there is more than the regime's."""
+    found = [family for family in FAMILIES if any(row.format in family.formats for row in rows)]
+    others = [
+        REGIME_GLYPHS.get((row.cache, row.load, row.dispatch), OTHER_REGIME_GLYPH) for row in rows if not family_of(row.format)
+    ]
+    if not found:
+        return []
+    return [*(f"{glyph} other formats" for glyph in others[:1]), *(f"{family.glyph} {family.words}" for family in found)]

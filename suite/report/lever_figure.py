@@ -10,7 +10,7 @@ from suite.outcome import Bound
 from suite.report.axes import intensity_span, rate_span
 from suite.report.figures import frame, log_axis
 from suite.report.hover import hover_text
-from suite.report.key import filled
+from suite.report.key import listed
 from suite.report.lever import Crossing, Lever, Line
 from suite.report.numbers import Numbered, numbers
 from suite.report.palette import DOT_PX, DOTTED, DOUBTFUL_OPACITY, INKS, Ink, Theme, dotted, format_colour
@@ -140,4 +140,4 @@ def _key_lines(lever: Lever, roofs: RoofSet) -> list[str]:
     drawn = [roofs.lines[0].kind] if roofs.lines else []
     drawn += ["empirical memory"] if roofs.memory_alone is not None else []
     looks += [f"without points: {' and '.join(drawn)} roof"] if drawn else []
-    return [*filled([f"{line.number} {line.name}" for line in lever.lines]), *filled(shapes), *filled(looks)]
+    return [*listed([f"{line.number} {line.name}" for line in lever.lines]), *listed(shapes), *listed(looks)]

@@ -1,6 +1,5 @@
 """Several devices under their roofs in one figure: colour is the device here, and formats are told by symbol and label."""
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from suite.report.curves import Part, parts_of
 from suite.report.figures import frame, legend_above, legend_px, log_axis, roof_labels
 from suite.report.heat import USUAL, label
 from suite.report.hover import hover_text, known_by
-from suite.report.key import COLUMNS, filled, set_by
+from suite.report.key import listed, set_by
 from suite.report.palette import (
     DOUBTFUL_OPACITY,
     EVIDENCE_STYLES,
@@ -21,6 +20,7 @@ from suite.report.palette import (
     KIND_DASHES,
     KIND_STROKES,
     OTHER_EVIDENCE_STYLE,
+    OTHER_REGIME_GLYPH,
     OTHER_REGIME_SYMBOL,
     REGIME_GLYPHS,
     REGIME_SYMBOLS,
@@ -171,24 +171,24 @@ def _key(
     regimes = sorted({(row.cache, row.load, row.dispatch) for row in points})
     glyphs = dict(zip(REGIME_SYMBOLS.values(), REGIME_GLYPHS.values(), strict=True))
     if symbols:
-        entries = [f"{glyphs.get(shape, '⬢')} {label(name)}" for name, shape in symbols.items()]
+        entries = [f"{glyphs.get(shape, OTHER_REGIME_GLYPH)} {label(name)}" for name, shape in symbols.items()]
         if any(regime != USUAL for regime in regimes):
             entries.append(f"rimmed: not {'/'.join(USUAL)}, hover says what")
     else:
-        entries = [f"{REGIME_GLYPHS.get(regime, '⬢')} {'/'.join(regime)}" for regime in regimes]
+        entries = [f"{REGIME_GLYPHS.get(regime, OTHER_REGIME_GLYPH)} {'/'.join(regime)}" for regime in regimes]
     entries += [f"hollow: {kind}" for kind in sorted({row.evidence for row in points} - {"measured"})]
     entries += ["faded: in doubt, hover says why"] if any(map(doubtful, points)) else []
     drawn = {roof.kind for roof in roofs} | {"empirical" for seat in seats if seat.roofs.memory_alone is not None}
     kinds = [kind for kind in KIND_DASHES if kind in drawn]
     strokes = {"spec": "solid", "empirical": "dashed", **KIND_STROKES}
     entries += [f"{strokes[kind]}: {kind} roof" for kind in kinds]
-    yield from filled(entries)
+    yield from listed(entries)
     for seat in seats:
         sources = sources_of(filter(drawable, seat.rows))
         if sources.several:
-            yield from textwrap.wrap(f"{seat.name}: {' and '.join(sources.names)}, hover says which", COLUMNS)
+            yield f"{seat.name}: {' and '.join(sources.names)}, hover says which"
         for note in set_by(seat.roofs, whole=False):
-            yield from textwrap.wrap(f"{seat.name}: {note}", COLUMNS)
+            yield f"{seat.name}: {note}"
     left_out = sum(len(seat.rows) for seat in seats) - len(points)
     if left_out:
         yield f"not drawn: {left_out} that failed or do no arithmetic"

@@ -6,7 +6,7 @@ The eight colours keep at least 3:1 contrast against their page's background and
 for readers without red, green or blue cones; ``tests/report/test_palette.py`` computes both.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple, TypeVar, get_args
 
 Theme = Literal["light", "dark"]
@@ -22,18 +22,22 @@ FORMAT_COLOURS = {
     "int8": "#ff4fb0",
 }
 OTHER_FORMAT_COLOUR = "#7f7f7f"
-# Eight colours are as many as everybody can tell apart: a format that shares one has a dot in the middle of its points.
-DOTTED = {
+# Eight colours are as many as everybody can tell apart: a format that shares one has a dot in the middle of its points, or
+# where the shape of points is free, in a figure of one regime, the shape of its family.  No two of a family share a colour.
+MICROSCALED = {
     "mxfp8_e4m3": FORMAT_COLOURS["fp8_e4m3"],
     "mxfp8_e5m2": FORMAT_COLOURS["fp8_e5m2"],
     "mxfp6_e2m3": FORMAT_COLOURS["fp64"],
     "mxfp6_e3m2": FORMAT_COLOURS["fp16"],
     "mxfp4": FORMAT_COLOURS["bf16"],
     "nvfp4": FORMAT_COLOURS["tf32"],
+}
+WEIGHTS_ONLY = {
     "w8a16": FORMAT_COLOURS["int8"],
     "w4a16": FORMAT_COLOURS["fp32"],
     "mxfp4a16": OTHER_FORMAT_COLOUR,
 }
+DOTTED = {**MICROSCALED, **WEIGHTS_ONLY}
 DOT_PX = 1.8  # of the line that a dot is drawn by: thinner ones are not seen
 DOUBTFUL_OPACITY = 0.6  # of points in doubt: in the dark colours they keep a contrast of 2.5:1
 DEVICE_COLOURS = tuple(
@@ -54,7 +58,7 @@ REGIME_SYMBOLS = {
     ("warm", "burst", "call"): "triangle-down",
 }
 REGIME_GLYPHS = dict(zip(REGIME_SYMBOLS, "●▲■◆✚✖★▼", strict=True))  # the same shapes, for words
-OTHER_REGIME_SYMBOL = "hexagon"
+OTHER_REGIME_SYMBOL, OTHER_REGIME_GLYPH = "hexagon", "⬢"
 
 EVIDENCE_STYLES = {"measured": "", "simulated": "-open", "imported": "-open-dot"}
 OTHER_EVIDENCE_STYLE = "-dot"
@@ -130,6 +134,26 @@ def format_colour(name: str, ink: Ink = INKS["light"]) -> str:
 def dotted(shape: str, name: str) -> str:
     """Plotly's symbol for a point of a format: with a dot where the format shares its colour."""
     return f"{shape}-dot" if name in DOTTED else shape
+
+
+class Family(NamedTuple):
+    """Formats that share the colours of others: the shape of their points, which is no regime's, as a glyph, and in words."""
+
+    symbol: str
+    glyph: str
+    words: str
+    formats: Collection[str]
+
+
+FAMILIES = (
+    Family("triangle-right", "▶", "microscaled (mx, nvfp4)", tuple(MICROSCALED)),
+    Family("triangle-left", "◀", "weights only (a16)", tuple(WEIGHTS_ONLY)),
+)
+
+
+def family_of(name: str) -> Family | None:
+    """The family of a format; ``None`` where its colour is its own."""
+    return next((family for family in FAMILIES if name in family.formats), None)
 
 
 def faint(colour: str, opacity: float) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from suite.outcome import Outcome
-from suite.report.figures import frame
+from suite.report.figures import frame, key_px
 from suite.report.heat import label
-from suite.report.key import filled
+from suite.report.key import listed, wrapped
 from suite.report.palette import INKS, SEQUENTIAL, Ink, Theme
 from suite.report.printable import clipped, printable
 from suite.report.words import percent, si
@@ -19,7 +19,7 @@ from suite.targets.marks import CONVERTED, NATIVE, NO_PRODUCT, VECTOR, legend, m
 from suite.targets.record import Compiled
 
 _LEVELS = {NATIVE: 1.0, NO_PRODUCT: 0.75, VECTOR: 0.4, CONVERTED: 0.2}
-_CELL_PX, _CELL_WIDTH_PX, _LINE_PX, _CHARACTER_PX = 24, 46, 16, 6.6
+_CELL_PX, _CELL_WIDTH_PX, _CHARACTER_PX = 24, 46, 6.6
 _DARK_BELOW = 0.55
 _RIGHT_PX = 48  # the last name stands aslant, and Plotly drops one that would leave the figure
 _MOST_HOVER, _HOVER_CHARACTERS = 192, 64  # of what is told in one piece, and of a line of it
@@ -34,8 +34,8 @@ def targets_figure(cells: Sequence[Compiled], targets: Sequence[str], theme: The
     for (column, row), cell in zip(places, cells, strict=True):
         levels[row][column] = _level(cell)
     figure = go.Figure([_colours(levels), _marks(cells, places, ink)])
-    key = list(filled([f"{character} {meaning}" for character, meaning in legend(cells)]))
-    above, below = 60, 14 + _LINE_PX * (len(key) + 1)
+    key = list(listed([f"{character} {meaning}" for character, meaning in legend(cells)]))
+    above, below = 60, 14 + key_px(wrapped(key))
     left = 24 + round(_CHARACTER_PX * max(map(len, programs), default=0))
     layout = frame(ink, key, above)
     layout["annotations"] = [{**each, "yshift": -8, "xshift": 12 - left} for each in layout["annotations"]]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from suite.jobs.gemm import GemmJob
 from suite.report.document import build
 from suite.report.html import render_html
 from suite.report.labels import WIDTHS_PX, Place, offsets
@@ -15,7 +16,7 @@ from suite.report.ladder import Ladder, ladders
 from suite.report.ladder_columns import columns
 from suite.report.ladder_figure import drawn, ladder_figure
 from suite.report.markdown import render_markdown
-from suite.report.palette import INKS, REGIME_SYMBOLS, format_colour, themed
+from suite.report.palette import FAMILIES, INKS, OTHER_REGIME_SYMBOL, REGIME_SYMBOLS, format_colour, themed
 from suite.report.speed import Speed
 from suite.rows import ResultRow
 from tests.report.builders import FakeReader, failed, result
@@ -221,7 +222,7 @@ def test_the_figure_has_a_point_for_each_rung_with_an_error_filled_where_it_is_n
         rung.row.result_id: (
             rung.error,
             rung.speed.times,
-            "circle-open-dot" if rung.name == "mxfp4" else "circle",
+            "triangle-right-open" if rung.name == "mxfp4" else "circle",
             format_colour(rung.row.format),
         )
         for rung in drawn(ladder)
@@ -234,6 +235,8 @@ def test_the_figure_has_a_point_for_each_rung_with_an_error_filled_where_it_is_n
         "1 bf16",
         "3 fp8_e4m3 row",
         "hollow: emulated",
+        "● other formats",
+        "▶ microscaled (mx, nvfp4)",
         "across: normal, outliers data",
         "no quantisation error: int8",
     ):
@@ -251,11 +254,22 @@ def test_bars_reach_from_the_least_error_to_the_most_and_along_the_interval() ->
     assert trace.y[at] + trace.error_y.array[at] == pytest.approx(high)
 
 
-def test_the_regime_has_the_symbol_that_it_has_in_the_roofline() -> None:
+def test_the_regime_has_the_symbol_that_it_has_in_the_roofline_where_a_format_has_its_own_colour() -> None:
     warm = [replace(row, cache="warm", load="burst") for row in rungs()]
-    assert {trace.marker.symbol.removesuffix("-dot").removesuffix("-open") for trace in ladder_figure(one(warm)).data} == {
-        REGIME_SYMBOLS["warm", "burst", "device"]
+    symbols = {
+        trace.marker.color: trace.marker.symbol for trace in ladder_figure(one([r for r in warm if r.format != "mxfp4"])).data
     }
+    assert set(symbols.values()) == {REGIME_SYMBOLS["warm", "burst", "device"]}
+
+
+@pytest.mark.parametrize("theme", INKS)
+def test_no_two_formats_of_a_figure_differ_by_less_than_colour_or_shape(theme) -> None:
+    rows = [result(format=name, quantisation_error=0.01, execution="emulated") for name in GemmJob.formats]
+    looks = {(trace.marker.color, trace.marker.symbol.removesuffix("-open")) for trace in ladder_figure(one(rows), theme).data}
+    assert len(looks) == len(rows)
+    assert not [shape for _, shape in looks if "dot" in shape]
+    shapes = {family.symbol for family in FAMILIES}
+    assert not shapes & {*REGIME_SYMBOLS.values(), OTHER_REGIME_SYMBOL}
 
 
 def test_without_bf16_the_figure_is_of_rates() -> None:

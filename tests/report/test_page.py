@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from suite.backend import Channel
+from suite.jobs.gemm import GemmJob
 from suite.report.document import build
 from suite.report.html import render_html
 from tests.report.browsing import NARROW, WIDE, chromium, looking, points_drawn, until
@@ -99,6 +100,40 @@ def test_a_ladder_that_is_opened_is_drawn_in_its_width_with_every_number(browser
             rows[4].result_id,
         )
         assert page.evaluate("document.activeElement.dataset.case") == str(rows[4].result_id)
+        assert complaints == []
+
+
+KEY = """place => {
+    const figure = document.querySelector(place);
+    const index = figure.layout.annotations.findIndex(({ name }) => name === "key");
+    const at = figure.querySelector(`.annotation[data-index="${index}"] .annotation-text-g`).getBoundingClientRect();
+    const frame = figure.getBoundingClientRect();
+    return {
+        text: figure.layout.annotations[index].text.replaceAll("\u00a0", " "),
+        over: at.right - frame.right, below: at.bottom - frame.bottom, share: at.width / frame.width,
+    };
+}"""
+
+
+def test_a_key_takes_the_width_that_its_figure_has(browser, tmp_path):
+    rows = tuple(result(m, format=name, quantisation_error=0.01) for m in (1, 4096) for name in GemmJob.formats)
+    (tmp_path / "ladder.html").write_text(render_html(build(FakeReader(rows), ["latest"])), encoding="utf-8")
+    with looking(browser, offline=True) as (page, complaints):
+        page.goto((tmp_path / "ladder.html").as_uri())
+        page.wait_for_selector("#ladder-0-0 path.point", state="attached")
+        found = {}
+        for width in (WIDE, NARROW, WIDE):
+            page.set_viewport_size({"width": width, "height": 900})
+            is_wide = width == WIDE
+            until(page, f"(({KEY})('#ladder-0-0').share > 0.6 && innerWidth === {width}) && "
+                  f"({KEY})('#ladder-0-0').text.split('<br>').length {'<' if is_wide else '>'} 5")  # fmt: skip
+            for place in ("#ladder-0-0", "#plot-0"):
+                key = page.evaluate(KEY, place)
+                assert key["over"] < 0
+                assert -40 < key["below"] < 0  # neither cut off nor over a hole
+                words = " ".join(key["text"].replace("<br>", " ").split())
+                assert found.setdefault(place, words) == words
+        assert "3 tf32" in found["#ladder-0-0"]
         assert complaints == []
 
 

@@ -1,7 +1,14 @@
+import html
 from dataclasses import replace
 
 import pytest
 
+from backends.telemetry.amdsmi import DIE_RESIDENCY
+from backends.telemetry.reasons import AMD, NVIDIA
+from suite.report.document import build
+from suite.report.glossary import GLOSSARY
+from suite.report.hover import EXPLAINED, explained, hover_text
+from suite.report.html import render_html
 from suite.report.words import (
     common_unit,
     counted,
@@ -20,7 +27,8 @@ from suite.report.words import (
     tera_rates,
     timing,
 )
-from tests.report.builders import result
+from tests.report.builders import FakeReader, result
+from tests.report.pages import Page
 
 
 @pytest.mark.parametrize(
@@ -165,3 +173,35 @@ def test_marks_are_short_where_there_is_little_room():
 @pytest.mark.parametrize(("half_width", "said"), [(0.002, "0.20 %"), (0.63, "63 %"), (0.999, "100 %"), (1.01, "not resolved")])
 def test_half_widths_are_percentages_like_all_others(half_width, said):
     assert half_width_percent(half_width) == said
+
+
+IN_DOUBT = {
+    "± not resolved": {"interval_s": (0.0, 8e-4), "p50_s": 2e-4},
+    "one sample": {"interval_s": None, "count": 1},
+    "no interval": {"interval_s": None, "count": 4},
+    "in cycles": {"p50_s": 1e-3, "interval_s": (0.9e-3, 1.1e-3), "p50_cycles": 1e6, "interval_cycles": (9.99e5, 1.001e6)},
+    "not converged": {"converged": False},
+    "not steady": {"steady": False},
+    "contended": {"contended": True},
+    "throttled": {"throttle": "sw_power_cap 37 %"},
+    "emulated": {"execution": "emulated"},
+    "simulated": {"evidence": "simulated"},
+    "imported": {"evidence": "imported"},
+}
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_every_mark_is_a_word_of_the_page_and_has_its_meaning_in_the_hover(name):
+    row = result(**IN_DOUBT[name])
+    mark = next(mark for mark in marks(row) if mark.startswith(name))
+    assert explained(mark) != mark
+    assert html.escape(explained(mark)) in hover_text(row)
+    page = Page(render_html(build(FakeReader((row,)), ["latest"])))
+    (glossary,) = page.find("dl", **{"class": "method glossary"})
+    assert name.removeprefix("± ") in page.text(glossary).lower()
+
+
+def test_every_reason_that_a_driver_names_is_told_in_the_glossary():
+    told = " ".join(term.text for term in GLOSSARY)
+    for reason in (*NVIDIA.values(), *AMD.values(), *DIE_RESIDENCY):
+        assert reason in told, reason

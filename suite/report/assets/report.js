@@ -37,10 +37,54 @@
     };
   }
 
+  // Pixels that are left free at the right of a key.
+  const EDGE = 8;
+  const pen = document.createElement("canvas").getContext("2d");
+
+  // The lines of a key: as many entries on one as fit, and words of an entry that is wider than any.
+  function wrapped({ paragraphs, gap }, room) {
+    const fits = (text) => pen.measureText(text).width <= room;
+    return paragraphs.flatMap((paragraph) => {
+      const lines = [];
+      for (const entry of paragraph.split(gap)) {
+        const words = fits(entry) ? [entry] : entry.split(/[ \u00a0]/);
+        words.forEach((word, index) => {
+          const longer = `${lines.at(-1)}${index ? "\u00a0" : gap}${word}`;
+          if (lines.length && (index || words.length === 1) && fits(longer)) lines[lines.length - 1] = longer;
+          else lines.push(word);
+        });
+      }
+      return lines;
+    });
+  }
+
+  // A figure comes with its key wrapped for a telephone: here it has the lines that its width holds, and their height.
+  function withKey(layout, width) {
+    const { annotations, font, height, legend, margin, meta } = layout;
+    const note = (annotations || []).find(({ name }) => name === "key");
+    if (!note) return layout;
+    pen.font = `${note.font.size}px ${font.family}`;
+    const lines = wrapped(meta.key, width - margin.l - note.xshift - EDGE);
+    const saved = meta.key.line_px * (note.text.split("<br>").length - lines.length);
+    const text = lines.join("<br>");
+    const place = legend && legend.yanchor === "bottom"
+      ? { y: 1 - ((1 - legend.y) * height) / (height - saved) }
+      : legend && { y: (legend.y * height) / (height - saved) };
+    return {
+      ...layout,
+      height: height - saved,
+      margin: { ...margin, b: margin.b - saved },
+      annotations: annotations.map((each) => (each === note ? { ...note, text } : each)),
+      ...(legend && legend.yref === "container" ? { legend: { ...legend, ...place } } : {}),
+    };
+  }
+
   function draw(figure, name, width) {
     const theme = figure.themes[name];
     const data = figure.data.map((trace, index) => coloured(trace, theme.colours[index]));
-    const layout = { ...withRoom(theme.layout), uirevision: "kept", ...(width ? { width } : { autosize: true }) };
+    const room = width || theme.layout.width || figure.target.clientWidth;
+    const layout = { ...withRoom(withKey(theme.layout, room)), uirevision: "kept", ...(width ? { width } : { autosize: true }) };
+    figure.room = room;
     // When the window changes Plotly takes the height of the figure's place for that of the figure.
     if (layout.height) figure.target.style.height = `${layout.height}px`;
     return Plotly.react(figure.target, data, layout, figure.config);
@@ -73,8 +117,25 @@
   };
   const drawForScreen = () => drawAll(theme());
   prefersDark.addEventListener("change", drawForScreen);
-  window.addEventListener("beforeprint", () => drawAll("light", 1000));
-  window.addEventListener("afterprint", drawForScreen);
+  let isPrinting = false;
+  window.addEventListener("beforeprint", () => {
+    isPrinting = true;
+    drawAll("light", 1000);
+  });
+  window.addEventListener("afterprint", () => {
+    isPrinting = false;
+    drawForScreen();
+  });
+
+  // Another width holds other lines of a key.
+  const widths = new ResizeObserver(() => requestAnimationFrame(() => {
+    if (isPrinting) return;
+    figures
+      .filter((figure) => figure.drawn && !folded(figure))
+      .filter(({ room, target, themes }) => !themes[theme()].layout.width && room !== target.clientWidth)
+      .forEach((figure) => draw(figure, theme()));
+  }));
+  figures.forEach(({ target }) => widths.observe(target));
 
   // Rows without a value stay at the end, whichever way the others are sorted.
   function compare(a, b) {
