@@ -5,6 +5,7 @@ import streamlit as st
 FIRST_STEP = "roofbench run experiment=quick"
 EXPERIMENTS = {
     "gemm": FIRST_STEP,
+    "grouped_gemm": "roofbench run job=grouped_gemm",
     "attention": "roofbench run experiment=attention",
     "decode": "roofbench run experiment=decode",
     "decode_step": "roofbench run experiment=decode_step",

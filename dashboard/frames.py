@@ -7,8 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.downloads import lines_as_csv, lines_as_parquet
+from dashboard.text import plain
 
 _CHARACTER_PX, _EDGES_PX = 6.7, 20
+MOST_SAID, WRAPPED_PX = 1_000, 80  # characters of a cell that wraps, and a column of such at least in the mean
 TEXT_PX = 640  # at most, of a column of text: beyond it the end is cut
 PINNED_PX = 250  # at most, of one that does not scroll away: a telephone has 390 across
 SHARE = "%.1f %%"  # of what ``in_percent`` has written, as ``suite.report.words.percent`` writes a ratio
@@ -56,6 +58,23 @@ def small_frame(lines: Any, alt: str, columns: Mapping[str, Any] | None = None) 
     frame = pd.DataFrame(lines)
     shown: dict[str, Any] = {"hide_index": True, "width": "stretch", "placeholder": "–", "alt": alt}
     st.dataframe(frame, column_config=wide_enough(frame, columns), **shown)
+
+
+def text_table(lines: Any, key: str, alt: str) -> None:
+    """A table of few lines whose cells are sentences: they wrap, so that all of them are on the page.
+
+    A column without a word is left out.  On a telephone many columns scroll sideways, wide enough to be read.
+    """
+    frame = pd.DataFrame(lines).map(_in_words)
+    said = [name for name in frame.columns if any(frame[name])]
+    shown = frame[said].map(lambda text: plain(text, MOST_SAID) if text else "–").rename(columns=plain)
+    with st.container(key=key):
+        st.html(f"<style>.st-key-{key} table {{ min-width: {WRAPPED_PX * len(said)}px; }}</style>")
+        st.table(shown, hide_index=True, alt=alt)
+
+
+def _in_words(value: Any) -> str:
+    return "yes" if value is True else "no" if value is False else "" if pd.isna(value) else str(value)
 
 
 def frame_with_downloads(

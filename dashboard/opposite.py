@@ -12,11 +12,16 @@ from suite.store.runs import SELFTEST
 from suite.store.scopes import Scope
 
 MOST_TRIED = 8  # runs whose cases are looked at
+MOST_OPENED = 16  # runs that are tried as B, the newest first
 MOST_LOOKED = 500  # cases of one run
 RUNNING = "running"
 NONE_SHARED = (
     "No finished run before B has a case in common with it, beside calibrations: A is the one most like it. "
     "Choose another run as A or B."
+)
+NONE_ANYWHERE = (
+    f"Nor have any two of the newest {MOST_OPENED} finished runs. Measure one of them again, by the command under Run it again "
+    "of its page Run: those two compare."
 )
 NONE_BEFORE = "No run before B is finished: A is another one. Choose another run as A or B."
 
@@ -29,6 +34,30 @@ class Opposite(NamedTuple):
 
     run: Run
     why_not: str
+
+
+class Pair(NamedTuple):
+    """B, and what it is held against."""
+
+    b: Run
+    opposite: Opposite
+
+
+def opening_pair(stores: Stores) -> Pair:
+    """The newest finished run with what it is held against, or of those that share a case the newest two; else the first."""
+    newest = latest_finished(stores)
+    found = Pair(newest, opposite_of(stores, newest))
+    return (newest_sharing(stores) or found) if found.opposite.why_not else found
+
+
+def newest_sharing(stores: Stores) -> Pair | None:
+    """The newest finished run that shares a case with one before it, of a selftest only where there is no other."""
+    finished = [run for run in stores.runs if run.entry.status != RUNNING][:MOST_OPENED]
+    for run in sorted(finished, key=lambda run: run.entry.experiment == SELFTEST):
+        found = opposite_of(stores, run)
+        if not found.why_not:
+            return Pair(run, found)
+    return None
 
 
 def latest_finished(stores: Stores) -> Run:

@@ -10,7 +10,7 @@ from dashboard.case import case_section, choose_case, clicked_row
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
 from dashboard.empty import nothing_matches
 from dashboard.figure import show
-from dashboard.frames import small_frame
+from dashboard.frames import text_table
 from dashboard.listing import results_section
 from dashboard.narrow import Property, asked_of, choose_device, narrowed, param, picked_of, rows_of
 from dashboard.opening import tells
@@ -113,11 +113,11 @@ def _tables(study: Study, shown: int) -> None:
     crossings = [crossover_row(each) for each in study.crossovers]
     if crossings:
         st.caption("Where ring and tree cross")
-        small_frame(pd.DataFrame(crossings, columns=list(CROSSOVER_TITLES)), "Where ring and tree cross")
+        text_table(pd.DataFrame(crossings, columns=list(CROSSOVER_TITLES)), "crossings", "Where ring and tree cross")
     fits = [[*row.cells, row.reason] for row in map(fit_row, study.models)]
     if fits:
         for line in fit_lines(study, shown):
             st.caption(plain(line, 600))
         st.caption(plain(ABOUT, 1000))
         frame = pd.DataFrame(fits, columns=[*FIT_TITLES, "Remark"])
-        small_frame(frame, "Fits of a model to the times, with their gates")
+        text_table(frame, "fits", "Fits of a model to the times, with their gates")

@@ -10,8 +10,8 @@ import streamlit as st
 
 from dashboard.address import asked_for, choose_one, given, put
 from dashboard.figure import show
-from dashboard.frames import SHARE, frame_with_downloads, small_frame
-from dashboard.opposite import latest_finished, opposite_of
+from dashboard.frames import SHARE, frame_with_downloads, text_table
+from dashboard.opposite import NONE_ANYWHERE, NONE_SHARED, Pair, newest_sharing, opening_pair, opposite_of
 from dashboard.sidebar import run_labels
 from dashboard.stores import Run, Stores
 from dashboard.text import plain, sentence
@@ -67,9 +67,9 @@ def render_stores(stores: Stores) -> None:
 def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
     by_name = {_name(run): run for run in stores.runs}
     labels, names = run_labels(stores), list(by_name)
-    newest = latest_finished(stores)
-    latest = _name(newest)
-    before = opposite_of(stores, by_name.get(asked_for("b") or latest, newest))
+    asked = by_name.get(asked_for("b") or "")
+    opening = Pair(asked, opposite_of(stores, asked)) if asked is not None else opening_pair(stores)
+    before = opening.opposite
 
     def named(name: str) -> str:
         return labels[by_name[name]]
@@ -86,13 +86,15 @@ def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
         follows=True,
         is_always_told=True,
     )
-    b = choose_one("B, what is", "b", names, named, default=latest, is_always_told=True)
+    b = choose_one("B, what is", "b", names, named, default=_name(opening.b), is_always_told=True)
     with st.container(key="chosen-runs"):
         st.html(_NARROW_ONLY)
         for name, chosen in (("A", a), ("B", b)):
             st.caption(plain(f"{name}: {named(chosen)}"))
     if a == first and before.why_not:
-        st.info(before.why_not)
+        st.info(
+            plain(f"{before.why_not} {_way_out(stores, labels)}" if before.why_not == NONE_SHARED else before.why_not, 1000)
+        )
     with st.container(horizontal=True):
         how = choose_one("Paired by", "by", list(HOW), HOW.__getitem__, help="What two results must have in common")
         text = next(iter(given("effect")), "")
@@ -101,6 +103,12 @@ def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
         effect = st.number_input("Least difference (%)", 0.0, 50.0, min(least, 50.0), 0.5, key="least-effect", help=said)
     put("effect", [f"{effect:g}"], [f"{100 * MIN_EFFECT:g}"])
     return by_name[a], by_name[b], By(how) if how else None, effect / 100
+
+
+def _way_out(stores: Stores, labels: Mapping[Run, str]) -> str:
+    """Which two runs do share a case, or what to do where none do."""
+    pair = newest_sharing(stores)
+    return f"The newest that share any: A {labels[pair.opposite.run]}; B {labels[pair.b]}." if pair else NONE_ANYWHERE
 
 
 def _name(run: Run) -> str:
@@ -217,10 +225,9 @@ def _differing(found: Comparison) -> None:
         st.caption("Nothing that was recorded.")
         return
     lines = [
-        {"What": words.name(each)[:80], "A": each.a[:200], "B": each.b[:200], "In": each.where[:80] or None}
-        for each in found.differing
+        {"What": words.name(each)[:80], "A": each.a[:200], "B": each.b[:200], "In": each.where[:80]} for each in found.differing
     ]
-    small_frame(lines, "What else differed between the runs")
+    text_table(lines, "differing", "What else differed between the runs")
 
 
 def _uncompared(found: Comparison) -> None:
@@ -232,4 +239,4 @@ def _uncompared(found: Comparison) -> None:
         {"Why": clipped(why, 200), "Results": len(titles), "Such as": clipped(printable(titles[0]), 120)}
         for why, titles in groups
     ]
-    small_frame(lines, "Results that were not compared")
+    text_table(lines, "uncompared", "Results that were not compared")

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.address import choose
 from dashboard.figure import show
-from dashboard.frames import frame_with_downloads, small_frame
+from dashboard.frames import frame_with_downloads, text_table
 from dashboard.stores import Stores
 from dashboard.theme import theme
 from suite.report.targets_figure import targets_figure
@@ -78,7 +78,7 @@ def _reasons(cells: Sequence[Compiled]) -> None:
     lines = reason_lines(cells)
     if lines:
         st.subheader("Why cells are empty")
-        small_frame(lines, "Reasons why programs were not compiled")
+        text_table(lines, "reasons", "Reasons why programs were not compiled")
 
 
 def _share() -> Any:

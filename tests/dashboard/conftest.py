@@ -55,6 +55,12 @@ def attention(length, batch=1, **fields):
     return result(job="attention", params={**params, **fields.pop("params", {})}, **fields)
 
 
+def grouped(groups, rows, **fields):
+    """Of a mixture: ``rows`` of all groups together."""
+    params = {"groups": groups, "m": rows, "n": 4096, "k": 7168, "spread": "balanced", "top_k": 8, **fields.pop("params", {})}
+    return result(job="grouped_gemm", params=params, **fields)
+
+
 def decode(length, batch=1, page=16, **fields):
     pages = {"batch": batch, "kv_len": length, "q_len": 1, "page_size": page, "page_order": "random", "lengths": "equal"}
     return result(job="decode", params={**HEADS, **pages, **fields.pop("params", {})}, bound="memory", **fields)
@@ -81,6 +87,7 @@ def jobs_store(tmp_path_factory):
     """A little of every job."""
     path = tmp_path_factory.mktemp("jobs") / "jobs.db"
     rows = [attention(n, 4096 // n, implementation=by) for n in (512, 1024, 2048) for by in ("library_flash", "triton")]
+    rows += [grouped(n, 8 * m, implementation=by) for n in (64, 256) for m in (512, 2048) for by in ("library", "triton")]
     rows += [decode(n, batch, page) for n in (1024, 4096) for batch in (1, 8) for page in (16, 64)]
     rows += [step(batch, length) for batch in (1, 8, 64) for length in (1024, 4096)]
     times = {"ring": lambda size: 10e-6 + size / 100e9, "tree": lambda size: 5e-6 + size / 50e9}

@@ -35,7 +35,10 @@ def hash_of(page: str) -> str:
     """What Streamlit knows a page by, once its script has run: its own tests turn to pages that are files only."""
     if page not in _HASHES:  # a store without runs, or without what was compiled, has fewer pages
         first = AppTest.from_file(str(APP), default_timeout=30).run()
-        _HASHES.update((str(info.get("url_pathname", "")), name) for name, info in first._registered_pages.items())
+        pages = {str(info.get("url_pathname", "")): name for name, info in first._registered_pages.items()}
+        if len(pages) == 1:
+            return ""  # it is where the dashboard opens, and has no name of its own
+        _HASHES.update(pages)
     return _HASHES[page]
 
 

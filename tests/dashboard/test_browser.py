@@ -14,7 +14,7 @@ from dashboard import stores
 from suite.commands.dashboard import command
 from suite.store.browsing import Browser
 from suite.store.writer import Store
-from tests.dashboard.conftest import OLD_UID, attention, collective, decode, measured, other_device, step
+from tests.dashboard.conftest import OLD_UID, attention, collective, decode, grouped, measured, other_device, step
 from tests.dashboard.test_hostile import EVIL, evil_store
 from tests.dashboard.test_targets import CELLS
 from tests.report.browsing import NARROW, WIDE, chromium, looking, points_drawn, until
@@ -25,7 +25,10 @@ from tests.store.material import case, planned, record, run_start
 pytestmark = pytest.mark.browser
 PROJECT = Path(stores.__file__).parent.parent
 START_S = 60
-PAGES = ("", "roofline", "gemm", "attention", "decode", "decode_step", "collectives", "compare", "run", "hardware", "targets")
+PAGES = (
+    *("", "roofline", "gemm", "grouped_gemm", "attention", "decode", "decode_step", "collectives"),
+    *("compare", "run", "hardware", "targets"),
+)
 # What Streamlit asks for under the address of a page before it asks for it under the server's own.
 PROBES = "Failed to load resource: the server responded with a status of 404 (Not Found)"
 ME = f"device={UID}"
@@ -46,6 +49,7 @@ def folder(tmp_path_factory):
 def address(folder):
     """A store of every job, one that is written while pages are open, and one that is made to do harm."""
     rows = [*sweep(), *(attention(n) for n in (512, 1024)), *(decode(n) for n in (1024, 4096)), *(step(n) for n in (1, 8))]
+    rows += [grouped(64, 8 * m, implementation=by) for m in (512, 1024) for by in ("library", "triton")]
     rows += [collective(2**power, p50_s=1e-5 + 2**power / 1e11) for power in (10, 20)]
     write_store(folder / "results.db", rows, info=run_info(experiment="everything"), measured=measured)
     with Store.open(str(folder / "results.db")) as store:
@@ -53,8 +57,30 @@ def address(folder):
             store.record_compiled(each)
     write_store(folder / "growing.db", [result()], devices=(other_device(),), info=run_info(experiment="growing"))
     evil_store(folder / "evil.db", EVIL)
+    yield from served(folder, "results.db", "growing.db", "evil.db")
+
+
+@pytest.fixture(scope="module")
+def fits_address(tmp_path_factory):
+    """A store of collectives by two algorithms: no one formula explains the first one's times, so that their fit is refused."""
+    place = tmp_path_factory.mktemp("fits")
+    times = {2: (3e-3, 2e6), 4: (10e-6, 1e11)}  # of ranks: latency, bandwidth
+    rows = [
+        collective(2**power, ranks=ranks, p50_s=alpha_s + 2**power / bandwidth)
+        for ranks, (alpha_s, bandwidth) in times.items()
+        for power in range(3, 28, 4)
+    ]
+    rows += [
+        collective(2**n, "tree", ranks=ranks, p50_s=5e-6 * ranks + 2**n / 5e10) for ranks in (2, 4) for n in range(3, 28, 4)
+    ]
+    write_store(place / "fits.db", rows, info=run_info(experiment="collectives"))
+    yield from served(place, "fits.db")
+
+
+def served(folder, *names):
+    """The dashboard's address over these stores, and its end."""
     port = free_port()
-    words = command("127.0.0.1", port, [str(folder / name) for name in ("results.db", "growing.db", "evil.db")], browser=False)
+    words = command("127.0.0.1", port, [str(folder / name) for name in names], browser=False)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYTHONSAFEPATH": "1"}
     with (folder / "log").open("wb") as log:
         server = subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=log)
@@ -239,3 +265,30 @@ def test_a_card_shows_its_whole_value_be_it_a_share_or_a_rate(browser, address, 
                 return range.getBoundingClientRect().right; })))"""
         assert values.evaluate_all(cut) == []
         assert min(values.evaluate_all(card)) >= 0
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_table_of_sentences_is_whole_on_the_page_or_scrolls_in_its_place(browser, fits_address, width):
+    with looking(browser, width=width) as (page, complaints):
+        page.goto(f"{fits_address}/collectives")
+        settled(page)
+        (seen,) = page.evaluate(
+            """() => [...document.querySelectorAll('.st-key-fits table')].map((table) => {
+                const cell = [...table.rows[1].cells].at(-1), frame = table.closest('.st-key-fits').getBoundingClientRect();
+                const scroller = [...function* (at) { for (; at; at = at.parentElement) yield at; }(table)]
+                    .find((each) => each.scrollWidth > each.clientWidth && getComputedStyle(each).overflowX !== 'visible');
+                if (scroller) scroller.scrollLeft = scroller.scrollWidth;
+                return {
+                    heading: [...table.rows[0].cells].at(-1).innerText, text: cell.innerText,
+                    over: cell.getBoundingClientRect().right - frame.right, cut: cell.scrollWidth - cell.clientWidth,
+                    scrolls: Boolean(scroller),
+                };
+            })"""
+        )
+        assert seen["heading"] == "Remark"
+        assert seen["text"].startswith("no fit: ")
+        assert seen["over"] <= 1
+        assert seen["cut"] <= 0
+        assert seen["scrolls"] is (width == NARROW)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert unexpected(complaints) == []

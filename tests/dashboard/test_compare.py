@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.opposite import NONE_BEFORE, NONE_SHARED
+from dashboard.opposite import NONE_ANYWHERE, NONE_BEFORE, NONE_SHARED
+from dashboard.text import plain
 from dashboard.views.compare import nothing_compared
 from suite.compare.noise import Noise
 from suite.compare.pairing import Uncompared
@@ -62,8 +63,8 @@ def test_a_slower_case_is_on_top_with_its_ratio_and_what_was_lost_is_said(monkey
     assert cases["B/A"][0] == pytest.approx(1.1, rel=2e-3)
     counts = {metric.label: metric.value for metric in app.metric}
     assert (counts["SLOWER"], counts["FASTER"], counts["not compared"]) == ("1", "0", "1")
-    lost = app.dataframe[-1].value
-    assert "lost, as it is ok in A alone" in lost["Why"][0]
+    lost = app.table[-1].value
+    assert plain("lost, as it is ok in A alone") in lost["Why"][0]
     assert "`roofbench selftest` measures it" in words(app)
 
 
@@ -245,13 +246,33 @@ def test_of_runs_before_the_one_with_the_most_cases_in_common_is_taken_and_never
     assert not [each for each in app.info if "common" in each.value]
 
 
+def test_it_opens_with_the_newest_pair_that_shares_a_case_where_the_newest_run_shares_none(monkeypatch, tmp_path):
+    path = tmp_path / "s.db"
+    first, second = (write_store(path, [result(512), result(m)], info=run_info(note=f"of {m} rows")) for m in (16, 32))
+    write_store(path, [result(64, format="fp16")], info=run_info())
+    newest = write_store(path, [result(64, format="fp8_e4m3")], info=run_info())
+    app = opened(monkeypatch, path, page="compare")
+    assert chosen(app) == [f"0 in {first}", f"0 in {second}"]
+    assert NONE_SHARED not in words(app)
+    assert "SAME" in set(app.dataframe[0].value["Verdict"])
+    app.number_input(key="least-effect").set_value(2.0).run()
+    assert chosen(app) == [f"0 in {first}", f"0 in {second}"]
+    app = opened(monkeypatch, path, page="compare", b=f"0 in {newest}")
+    said = words(app)
+    assert NONE_SHARED in said
+    assert "The newest that share any: A " in said
+    assert "of 16 rows; B " in said
+    assert "of 32 rows." in said
+    assert NONE_ANYWHERE not in said
+
+
 def test_runs_without_a_case_in_common_are_told_as_such(monkeypatch, tmp_path):
     path = tmp_path / "s.db"
     first = write_store(path, [result(512)], info=run_info())
     regime = write_store(path, [result(512, regime="warm/sustained/call")], info=run_info())
     app = opened(monkeypatch, path, page="compare")
     assert chosen(app) == [f"0 in {first}", f"0 in {regime}"]
-    assert NONE_SHARED in words(app)
+    assert f"{NONE_SHARED} {NONE_ANYWHERE}" in words(app)
     app = opened(monkeypatch, path, page="compare", b=f"0 in {first}")
     assert chosen(app) == [f"0 in {regime}", f"0 in {first}"]
     assert NONE_BEFORE in words(app)

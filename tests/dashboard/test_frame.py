@@ -12,7 +12,7 @@ from tests.report.builders import UID, result, run_info
 from tests.report.stores import write_store
 from tests.store.material import run_start
 
-PAGES = ("", "roofline", "gemm", "attention", "decode", "decode_step", "collectives", "run", "hardware")
+PAGES = ("", "roofline", "gemm", "grouped_gemm", "attention", "decode", "decode_step", "collectives", "run", "hardware")
 
 
 @pytest.mark.parametrize("page", PAGES)

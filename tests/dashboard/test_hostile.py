@@ -24,7 +24,19 @@ from tests.report.stores import write_store
 
 EVIL = "<script>alert(1)</script> ![x](http://evil.example/p.png) :red[x] $x$ `a` <img src=x onerror=alert(1)>"
 HUGE = "x" * 500_000
-PAGES = ("", "roofline", "gemm", "attention", "decode", "decode_step", "collectives", "compare", "run", "hardware")
+PAGES = (
+    "",
+    "roofline",
+    "gemm",
+    "grouped_gemm",
+    "attention",
+    "decode",
+    "decode_step",
+    "collectives",
+    "compare",
+    "run",
+    "hardware",
+)
 MARKUP = re.compile(r"<(script|img|a|code|em|strong)\b")
 
 
@@ -51,7 +63,8 @@ def evil_store(path, text):
 
 def shown_as_markdown(app):
     drawn = [*app.markdown, *app.caption, *app.header, *app.subheader, *app.title, *app.warning, *app.error, *app.info]
-    return [element.value for element in drawn] + [metric.label for metric in app.metric]
+    cells = [cell for table in app.table for cell in (*table.value.columns, *table.value.to_numpy().ravel())]
+    return [element.value for element in drawn] + [metric.label for metric in app.metric] + cells
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from dashboard.text import plain
 from suite.rows import NO_FRACTIONS
 from suite.store.browsing import Browser
 from tests.dashboard.conftest import OLD_UID, attention, collective, decode, other_device, step
@@ -186,6 +187,24 @@ def test_attention_of_another_mask_or_size_is_another_line_or_choice(monkeypatch
     assert addressed(app, "a_mask") == ["full"]
 
 
+def test_grouped_products_go_over_tokens_or_groups_one_line_an_implementation(monkeypatch, jobs_store):
+    app = opened(monkeypatch, jobs_store, page="grouped_gemm")
+    assert not app.exception
+    drawn = {trace["name"]: trace for trace in figure(app)["data"] if trace.get("meta") == "points"}
+    assert sorted(drawn) == ["library, 256 groups", "library, 64 groups", "triton, 256 groups", "triton, 64 groups"]
+    assert drawn["triton, 64 groups"]["x"] == [512, 2048]  # eight groups a token, each a row of its own
+    assert figure(app)["layout"]["yaxis"]["title"]["text"].startswith("Rate")
+    assert "weights of a group 4096x7168" in words(app)
+    assert len(table(app)) == 8
+    app.selectbox(key="grouped_against").select("groups").run()
+    drawn = {trace["name"]: trace["x"] for trace in figure(app)["data"] if trace.get("meta") == "points"}
+    assert drawn["library, 2048 tokens"] == [64, 256]
+
+
+def test_a_store_without_grouped_products_says_what_measures_them(monkeypatch, one_store):
+    assert "roofbench run job=grouped_gemm" in words(opened(monkeypatch, one_store, page="grouped_gemm"))
+
+
 def test_decode_goes_over_context_batch_or_page_beside_what_memory_can_do(monkeypatch, jobs_store):
     app = opened(monkeypatch, jobs_store, page="decode")
     assert len(traces(app)) == 4
@@ -242,7 +261,7 @@ def test_collectives_have_busbw_latency_and_where_ring_and_tree_cross(monkeypatc
     app = opened(monkeypatch, jobs_store, page="collectives")
     measured = [trace for trace in figure(app)["data"] if trace.get("meta") == "measured"]
     assert {trace["yaxis"] for trace in measured} == {"y", "y2"}
-    crossings = app.dataframe[0].value
+    crossings = app.table[0].value
     # 10e-6 + s/100e9 meets 5e-6 + s/50e9 at 500 kB, between 2^15 and 2^19.
     assert "32 KiB to 512 KiB" in crossings["Measured"][0]
 
@@ -258,8 +277,9 @@ def test_fits_of_collectives_are_of_all_ranks_whichever_are_shown_and_a_refusal_
     said = words(app)
     assert "Fits are of all ranks that were measured, 2, 4; the figure shows 4." in said
     assert "2, 4 ranks: no fit: " in said
-    fits = next(each.value for each in app.dataframe if "R^2" in each.value)
-    assert list(fits["Ranks"]) == ["2, 4"]
+    fits = app.table[-1].value
+    assert list(fits["Ranks"]) == [plain("2, 4")]
+    assert fits["Remark"][0].startswith("no fit")
 
 
 def test_a_run_has_its_progress_machine_logs_and_command(monkeypatch, one_store):

@@ -61,8 +61,8 @@ def test_figures_stand_in_the_table_and_in_the_hover(monkeypatch, compiled, one_
     assert hopper["Limited by"] == "registers, shared memory"
     assert by_place["xla_gemm.bf16", "v5e"]["Estimate (TFLOP/s)"] == pytest.approx(197, rel=0.01)
     assert by_place["decode.bf16", "sm_80"]["Reason"] == "the compiler's process died of SIGABRT"
-    why = app.dataframe[0].value.to_dict("records")
-    assert [line["Should compile"] for line in why] == [True, False]
+    why = app.table[0].value.to_dict("records")
+    assert [line["Should compile"] for line in why] == ["yes", "no"]
     hover = "\n".join(marks(app)["hovertext"])
     assert "8 warps a unit, 12.5 %, limited by registers, shared memory" in hover
     assert "operands converted" in hover
