@@ -1,8 +1,10 @@
 """The ROCm backend: torch on AMD devices, with AMD SMI for clocks and power."""
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backends.host.amdgpu import DriverFiles
@@ -19,7 +21,12 @@ from suite.telemetry import NoTelemetry
 if TYPE_CHECKING:
     from backends.torch.hip_identity import HipIdentity
 
-OPTIONS: dict[str, Any] = {**gpu.OPTIONS, "blas": "auto"}
+MEMORY = "memory"
+OPTIONS: dict[str, Any] = {
+    **gpu.OPTIONS, "blas": "auto", "tunable_op_trial_ms": None, "tunable_op_trials": None, "tunable_op_file": MEMORY,
+}  # fmt: skip
+# Of one kernel of one product, of which TunableOp tries hundreds before a case is timed.
+MOST_TRIALS = {"tunable_op_trial_ms": 10_000, "tunable_op_trials": 10_000}
 # The libraries that torch may prefer, and its names for them.
 BLAS = {"hipblaslt": "cublaslt", "rocblas": "cublas", "ck": "ck"}
 # Nothing lies between the L2 of these and their memory; later chips have a cache there that only AMD SMI tells of.
@@ -30,6 +37,8 @@ class RocmBackend(gpu.TorchGpu):
     """Measures one AMD device through torch; options as ``TorchGpu`` has them.
 
     Beside them ``blas``: the library that torch is to prefer (``hipblaslt``, ``rocblas``, ``ck``; ``auto`` leaves it to torch).
+    ``tunable_op_trial_ms`` and ``tunable_op_trials`` bound TunableOp's trials of one kernel, where a case asks for it (torch's
+    own are 30 ms and 100); ``tunable_op_file`` has it keep what they found in a file, for later runs.
     """
 
     name = "rocm"
@@ -39,6 +48,8 @@ class RocmBackend(gpu.TorchGpu):
         super().__init__(options)
         if self._options["blas"] not in ("auto", *BLAS):
             raise UsageError(f"backends.rocm.options.blas={self._options['blas']!r} is none of auto, {', '.join(BLAS)}")
+        _refuse_trials(self._options)
+        self._options["tunable_op_file"] = _results_file(self._options["tunable_op_file"])
 
     def devices(self) -> Sequence[DeviceInfo]:
         import torch
@@ -50,13 +61,15 @@ class RocmBackend(gpu.TorchGpu):
     def select(self, index: int) -> DeviceInfo:
         import torch
 
+        from backends.torch import tunable_op
         from backends.torch.hip_target import hip_target, preferred_blas
-        from backends.torch.precision import tune_in_memory
+        from backends.torch.precision import HAS_TUNABLE_OP, tune_in_memory
 
         found = self.devices()
         if not 0 <= index < len(found):
             raise DeviceNotFound(f"backend rocm has no device {index}: torch sees {len(found)} AMD device(s)")
         torch.cuda.set_device(index)
+        tunable_op.apply(tunable_op.Bounds.of(self._options), self.name, HAS_TUNABLE_OP)
         tune_in_memory()
         self._prefer(self._options["blas"])
         self._device = found[index]
@@ -140,6 +153,29 @@ class RocmBackend(gpu.TorchGpu):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch calls the choice experimental
             torch.backends.cuda.preferred_blas_library(BLAS[blas])
+
+
+def _refuse_trials(options: Mapping[str, Any]) -> None:
+    for name, most in MOST_TRIALS.items():
+        if (options[name] or 0) > most:
+            raise UsageError(
+                f"backends.rocm.options.{name}={options[name]} is above {most}, for each of the kernels that TunableOp tries; "
+                "the phase of a case would end first"
+            )
+
+
+def _results_file(given: str) -> str:
+    """The whole path of the file that TunableOp is to keep its results in, empty for memory.
+
+    ``UsageError`` for one that cannot be written, which would be found out when the process ends and all was measured.
+    """
+    if given == MEMORY:
+        return ""
+    path = Path(os.path.expanduser(given)).absolute()  # noqa: PTH111  # leaves an unknown user's as it is
+    if path.is_dir() or not path.parent.is_dir():
+        why = "it is a directory" if path.is_dir() else f"there is no directory {path.parent}"
+        raise UsageError(f"backends.rocm.options.tunable_op_file={given} cannot be written: {why}; name another")
+    return str(path)
 
 
 def _modes(device: AmdsmiDevice | str, identity: "HipIdentity") -> Modes:

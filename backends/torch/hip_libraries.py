@@ -10,6 +10,7 @@ import torch
 from backends.torch.hip_target import preferred_blas
 from backends.torch.libraries import version_of
 from backends.torch.precision import HAS_TUNABLE_OP
+from backends.torch.tunable_op import results_words
 from suite.backend import Fact
 
 NO_TUNABLE_OP = "this build of torch has no TunableOp"
@@ -67,12 +68,13 @@ def rccl_version(library: ctypes.CDLL) -> str:
 
 
 def _tunable_op() -> dict[str, Fact]:
-    """Whether TunableOp is on outside of cases that ask for it, and what bounds its trials."""
+    """Whether TunableOp is on outside of cases that ask for it, and what bounds its trials and keeps their results."""
     settings: dict[str, Callable[[], Any]] = {
         "tunable_op": lambda: bool(torch.cuda.tunable.is_enabled()),
         "tunable_op_tunes": lambda: bool(torch.cuda.tunable.tuning_is_enabled()),
         "tunable_op_trial_ms": lambda: int(torch.cuda.tunable.get_max_tuning_duration()),
         "tunable_op_trials": lambda: int(torch.cuda.tunable.get_max_tuning_iterations()),
+        "tunable_op_file": results_words,
         "tunable_op_rotating_mib": lambda: int(torch.cuda.tunable.get_rotating_buffer_size()),
     }
     if not HAS_TUNABLE_OP:

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from backends.torch.tunable_op import results_file
+
 # What a case may name.  ``emulation`` and ``workspace_mib`` are no settings of torch: see ``emulated`` and ``overrides``.
 SWITCHES = (
     "tf32",
@@ -88,15 +90,16 @@ def in_force() -> dict[str, bool]:
 def tune_in_memory() -> None:
     """Have TunableOp start from nothing and leave nothing behind: a result that depends on a file found is no result.
 
-    It reads its file when it is first used and appends to it whatever it finds out, wherever the process was started.
+    It reads its file when it is first used and appends to it whatever it finds out, wherever the process was started.  A file
+    that a user names stands in the environment of the run with what it held.
     """
     if not HAS_TUNABLE_OP:
         return
     tunable = torch.cuda.tunable
-    tunable.set_filename(os.devnull, insert_device_ordinal=False)
+    tunable.set_filename(results_file(), insert_device_ordinal=False)
     tunable.record_untuned_enable(False)
     if hasattr(tunable, "write_file_on_exit"):  # where torch writes once, at the end of the process
-        tunable.write_file_on_exit(False)
+        tunable.write_file_on_exit(results_file() != os.devnull)
 
 
 def _apply(precision: Precision) -> None:

@@ -12,7 +12,15 @@ OPTIONS = {
     "auto": ("candidates",),
     "cpu": ("threads", "flush_factor", "telemetry_period_s"),
     "cuda": ("sampler", "flush_factor", "telemetry_period_s"),
-    "rocm": ("sampler", "flush_factor", "telemetry_period_s", "blas"),
+    "rocm": (
+        "sampler",
+        "flush_factor",
+        "telemetry_period_s",
+        "blas",
+        "tunable_op_trial_ms",
+        "tunable_op_trials",
+        "tunable_op_file",
+    ),
     "xla": ("platform", "flush_factor", "telemetry_period_s"),
 }
 OWN_TARGET = "backends."

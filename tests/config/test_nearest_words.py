@@ -10,7 +10,8 @@ from suite.jobs.gemm import GemmJob
 
 NOT_IN_QUOTES = "cannot read the override {}: '{}' may stand only in quotes; write {}"
 COLLECTIVE_KEYS = (
-    "; choose from: algos, formats, implementations, in_place, joined, name, ops, protos, share_device, sizes, world_sizes"
+    "; choose from: algos, formats, implementations, in_place, joined, joined_by, joined_per_host, name, ops, protos, "
+    "share_device, sizes, world_sizes"
 )
 
 CASES = [
@@ -33,7 +34,8 @@ CASES = [
     *(
         (
             f"{added}jobs.collective.operations=[all_reduce]",
-            "unknown key 'jobs.collective.operations'; choose from: algos, formats, implementations, in_place, joined, name, "
+            "unknown key 'jobs.collective.operations'; choose from: algos, formats, implementations, in_place, joined, "
+            "joined_by, joined_per_host, name, "
             "ops, protos, share_device, sizes, world_sizes",
         )
         for added in ("", "+")

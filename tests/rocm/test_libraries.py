@@ -108,6 +108,7 @@ def test_tunable_op_and_its_bounds(attach: Attach, monkeypatch: pytest.MonkeyPat
         "tunable_op_tunes": False,
         "tunable_op_trial_ms": 30,
         "tunable_op_trials": 100,
+        "tunable_op_file": "in memory",
         "tunable_op_rotating_mib": 512,
     }
 
