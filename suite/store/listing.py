@@ -149,11 +149,11 @@ def to_listed_row(fields: dict[str, Any], empirical: Empirical | None = None) ->
 
 
 def _row(fields: dict[str, Any], empirical: Empirical | None) -> ResultRow:
-    fields.pop("method_version", None)
     if _has_uncounted_work(fields):
         fields |= {"bound": Bound.UNKNOWN.value, "flop_s": None, "bytes_s": None}
     fields["arithmetic_intensity"] = Work(fields["flops"], fields["compulsory_bytes"], None).arithmetic_intensity
     seen = empirical(fields) if empirical else None
+    fields.pop("method_version", None)
     _say_plainly(fields)
     return ResultRow(
         interval_s=_ends(fields.pop("interval_low_s"), fields.pop("interval_high_s")),

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Double, and_, exists, func, select, type_coerce
+from sqlalchemy import ColumnElement, Connection, Double, and_, exists, false, func, or_, select, type_coerce
 
 from suite.case import USUAL_DATA
 from suite.errors import UsageError
@@ -64,7 +64,8 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
     """The best verified operations per second of each device, pipe and load; of all devices, or of those named.
 
     What was contended or is not resolved is never the best, nor is a rate that none can have been, nor one on other than
-    normal data: zeros leave a power limit more of the clock.
+    normal data: zeros leave a power limit more of the clock.  Of a job by several methods the newest alone counts that this
+    store has: what another computes or times is not what its rate would be by that one.
     """
     # By the device's row first, which one index answers, then by chip: a chip has a row in every run.  Of each group the
     # index is read from the fastest down to the first that may be a roof; only these are looked at as rows.
@@ -74,9 +75,10 @@ def best_rates(connection: Connection, evidence: Evidence, uids: Collection[str]
         found = found.where(_SUMMARY.c.device_id.in_(select(_DEVICE.c.id).where(_DEVICE.c.uid.in_(uids))))
     group = found.distinct().subquery()
     same = (_SUMMARY.c[name] == group.c[name] for name in ("device_id", "pipe", "load"))
+    usual = _is_usual(newest_methods(connection))
     fastest = (
         select(_SUMMARY.c.flop_s)
-        .where(*verified, *same, _is_rate(_SUMMARY.c.flop_s), _is_resolved(), _was_alone(), _is_of_normal_data())
+        .where(*verified, *same, _is_rate(_SUMMARY.c.flop_s), _is_resolved(), _was_alone(), usual)
         .order_by(_SUMMARY.c.flop_s.desc())
         .limit(1)
         .correlate(group)
@@ -182,12 +184,14 @@ class Roofs:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._devices: dict[tuple[str, str], _Seen] = {}
+        self._newest: Mapping[str, int] | None = None
 
     def fraction(self, fields: Mapping[str, Any]) -> float | None:
         """The empirical fraction of a result, given as the fields of a row; ``None`` unless it was timed and verified.
 
         ``None`` as well for what a cache bounds: how fast it can be has not been measured; for a time that is not
-        resolved: as it is no roof, it could lie anywhere above one; and for a contended one that does lie above.
+        resolved: as it is no roof, it could lie anywhere above one; and for a contended one that does lie above, or one by an
+        older method than the store has of its job.
         """
         evidence, uid = fields["evidence"], fields["device_uid"]
         if evidence not in WITH_ROOFS or fields["outcome"] != Outcome.OK or fields["flop_s"] is None:
@@ -206,7 +210,15 @@ class Roofs:
             in_cache(fields["cache"], fields["compulsory_bytes"], seen.llc_bytes),
             fields["bound"] == Bound.MEMORY,
         )
-        return None if fields["contended"] and share is not None and share > 1 else share
+        return None if share is not None and share > 1 and (fields["contended"] or self._is_older(fields)) else share
+
+    def _is_older(self, fields: Mapping[str, Any]) -> bool:
+        """Whether a row of the store is by another method than those that set its roof; one being recorded is by the newest."""
+        if "method_version" not in fields:
+            return False
+        if self._newest is None:
+            self._newest = newest_methods(self._connection)
+        return bool(fields["method_version"] != self._newest.get(fields["job"]))
 
 
 class _Seen(NamedTuple):
@@ -235,11 +247,23 @@ def _was_alone() -> ColumnElement[bool]:
     return ~exists().where(_RESULT.c.id == _SUMMARY.c.result_id, _RESULT.c.contended).correlate(_SUMMARY)
 
 
-def _is_of_normal_data() -> ColumnElement[bool]:
-    """Whether the operands were drawn as they are unless a user asks for others."""
+def newest_methods(connection: Connection) -> dict[str, int]:
+    """The newest version of each job's method by which this store has a case."""
+    of_workload = _CASE.join(_WORKLOAD, _WORKLOAD.c.id == _CASE.c.workload_id)
+    found = (
+        select(_WORKLOAD.c.job, func.max(_CASE.c.method_version).label("newest"))
+        .select_from(of_workload)
+        .group_by(_WORKLOAD.c.job)
+    )
+    return {row.job: row.newest for row in connection.execute(found)}
+
+
+def _is_usual(newest: Mapping[str, int]) -> ColumnElement[bool]:
+    """Whether the operands were drawn as they are unless a user asks for others, and the job's newest method was used."""
     of_workload = _CASE.join(_WORKLOAD, _WORKLOAD.c.id == _CASE.c.workload_id).join(_RESULT, _RESULT.c.case_id == _CASE.c.id)
-    normal = select(_RESULT.c.id).select_from(of_workload).where(_WORKLOAD.c.distribution == USUAL_DATA)
-    return normal.where(_RESULT.c.id == _SUMMARY.c.result_id).correlate(_SUMMARY).exists()
+    by_newest = or_(false(), *(and_(_WORKLOAD.c.job == job, _CASE.c.method_version == newest[job]) for job in newest))
+    usual = select(_RESULT.c.id).select_from(of_workload).where(_WORKLOAD.c.distribution == USUAL_DATA, by_newest)
+    return usual.where(_RESULT.c.id == _SUMMARY.c.result_id).correlate(_SUMMARY).exists()
 
 
 def _llc_bytes(device: DeviceRow) -> int | None:

@@ -145,3 +145,34 @@ def test_other_than_normal_data_is_no_roof_but_has_its_share_of_one(path: str) -
     with Reader.open(path) as reader:
         assert list(reader.empirical_roofs().values()) == [2e14]
     assert shares(path, "gemm") == [1.0, 2.0]
+
+
+def by_method(version: int, flop_s: float, job: str = "gemm", number: int = 0) -> Record:
+    case = replace(material.case(number), method_version=version)
+    case = replace(case, workload=replace(case.workload, job=job))
+    summary = material.summary(flop_s=flop_s, p50_s=1e-3)
+    return material.record(material.planned(case, work=material.planned().work), material.measurement(), summary=summary)
+
+
+def test_a_rate_by_an_older_method_sets_no_roof_for_a_newer_one(path: str) -> None:
+    """A formula or a timing method changed since: the older rate would not be reached by the newer."""
+    run_of(path, memory("copy", 4e12), by_method(1, 4e14))
+    with Reader.open(path) as reader:
+        assert list(reader.empirical_roofs().values()) == [4e14]  # nothing newer is there that it could mislead
+    assert shares(path, "gemm") == [1.0]
+    run_of(path, by_method(2, 2e14), by_method(2, 1e14, number=1))
+    with Reader.open(path) as reader:
+        assert list(reader.empirical_roofs().values()) == [2e14]
+        assert reader.empirical_bandwidth("a1b2") == 4e12
+    assert shares(path, "gemm") == [None, 1.0, 0.5]
+
+
+def test_what_an_older_method_gave_below_the_roof_keeps_its_share(path: str) -> None:
+    run_of(path, memory("copy", 4e12), by_method(1, 1e14), by_method(2, 2e14))
+    assert shares(path, "gemm") == [0.5, 1.0]
+
+
+def test_each_job_has_a_newest_method_of_its_own(path: str) -> None:
+    run_of(path, memory("copy", 4e12), by_method(1, 3e14, job="another"), by_method(5, 2e14))
+    with Reader.open(path) as reader:
+        assert list(reader.empirical_roofs().values()) == [3e14]
