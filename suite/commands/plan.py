@@ -12,6 +12,9 @@ from suite.commands.options import add_config_dir, add_json
 from suite.commands.output import json_array
 
 if TYPE_CHECKING:
+    from suite.commands.placing import Placed
+    from suite.hardware.spec import HardwareSpec
+    from suite.outcome import Outcome
     from suite.planned import DeviceSlot, PlannedCase
     from suite.rows import RunInfo
     from suite.search.expected import Waiting
@@ -42,7 +45,7 @@ class Planned(NamedTuple):
 
     ``unchecked`` says why memory was not checked, empty when it was.  ``resumed`` is the run that it goes on with; ``cases``
     are then what is left of it.  ``unread`` says why a store that is there was not asked for what it has, ``recalibrated`` why
-    its calibrations do not do.
+    its calibrations do not do.  ``sheet`` describes devices that are not here.
     """
 
     config: "RunConfig"
@@ -54,6 +57,7 @@ class Planned(NamedTuple):
     recalibrated: tuple[str, ...] = ()
     searches: "tuple[Subject, ...]" = ()
     waiting: "Sequence[Waiting]" = ()
+    sheet: "HardwareSpec | None" = None
 
     @property
     def sought(self) -> "list[PlannedCase]":
@@ -129,15 +133,16 @@ def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
 
     config, resumed = going_on(over_ranks(config, overrides, part(os.environ)), overrides)
     placed = place(config) if resumed is None else here(config)
+    sheet = _sheet_of_absent(placed)
     if any(slot.info and slot.info.uid for slot in placed.slots):  # what is planned here would be run here
         refuse_planned(config.store.url)
     known = look(config.store.url, placed.slots, resumed)
     searches = searched(placed.config, placed.slots)
-    planned = cases(placed.config, placed.slots, known, resumed, searches)
+    planned = _without_lacking(cases(placed.config, placed.slots, known, resumed, searches), placed.slots, sheet)
     if resumed is None:
         refuse_too_many(placed.config, planned, searches)
     again = tuple(known.recalibrated(placed.slots)) if resumed is None else ()
-    found = Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread, again, searches)
+    found = Planned(placed.config, placed.slots, planned, placed.unchecked, resumed, known.unread, again, searches, sheet=sheet)
     if searches:
         from suite.search.expected import waiting
 
@@ -147,6 +152,52 @@ def make(config: "RunConfig", overrides: Sequence[str] = ()) -> Planned:
 
         found = found._replace(cases=tuple(left(planned, known.done, known.recalibrate)))
     return found
+
+
+def _is_absent(slot: "DeviceSlot") -> bool:
+    return slot.info is None or not slot.info.uid
+
+
+def _sheet_of_absent(placed: "Placed") -> "HardwareSpec | None":
+    """The sheet that is named for devices that are not here."""
+    if placed.config.hardware is None or not all(map(_is_absent, placed.slots)):
+        return None
+    from pathlib import Path
+
+    from suite.hardware.catalogue import load
+
+    return load(placed.config.hardware, [Path(folder) for folder in placed.config.hardware_folders])
+
+
+def _without_lacking(
+    cases: "Sequence[PlannedCase]", slots: "Sequence[DeviceSlot]", sheet: "HardwareSpec | None"
+) -> "tuple[PlannedCase, ...]":
+    """The cases, with that verdict on those that a device would not offer which is not here: one that is, is asked by a run."""
+    from suite.hardware.lacking import lacking
+    from suite.outcome import Outcome
+
+    absent = {slot.slot for slot in slots if _is_absent(slot)}
+    reasons = [lacking(each, sheet) if each.slot in absent else "" for each in cases]
+    return tuple(
+        each._replace(verdict=Outcome.UNSUPPORTED, reason=reason, predicted_s=0.0) if reason else each
+        for each, reason in zip(cases, reasons, strict=True)
+    )
+
+
+def _lacking_lines(planned: Planned) -> Iterator[str]:
+    """How many cases a device that is not here would not offer, and which formats it has no unit for."""
+    from suite.hardware.lacking import without_unit
+    from suite.outcome import Outcome
+    from suite.report.words import counted
+
+    lacking = [case for case in planned.cases if case.verdict is Outcome.UNSUPPORTED]
+    if lacking:
+        whys = "; ".join(dict.fromkeys(case.reason for case in lacking))
+        yield f"{counted(len(lacking), 'case')} would be unsupported there: {whys}"
+    if planned.sheet is not None:
+        left = [case for case in planned.cases if case.verdict is not Outcome.UNSUPPORTED]
+        if found := ", ".join(without_unit(left, planned.sheet)):
+            yield f"no unit by the sheet {planned.sheet.id} for {found}: such cases would be emulated, or unsupported"
 
 
 def searched(config: "RunConfig", slots: "Sequence[DeviceSlot]") -> "tuple[Subject, ...]":
@@ -174,11 +225,17 @@ def _case_lines(planned: Planned) -> Iterator[str]:
     if planned.cases or planned.waiting:
         yield _line("case", width, "memory", "time")
     for title, case in zip(titles, planned.cases, strict=True):
-        ending = f"{case.verdict.value}: {case.reason}" if case.verdict else f"{case.predicted_s:.1f} s"
+        ending = f"{_verdict_words(case.verdict)}: {case.reason}" if case.verdict else f"{case.predicted_s:.1f} s"
         yield _line(title, width, _gb(case.memory_bytes), ending)
     for each in planned.waiting:
         title = f"search {each.subject.name}{_on(each.subject.slot.slot, several)}  {_search_words(each)}"
         yield _line(title, width, _gb(each.subject.outline.memory_bytes), f"{_search_s(each):.1f} s")
+
+
+def _verdict_words(verdict: "Outcome") -> str:
+    from suite.outcome import Outcome
+
+    return f"would be {verdict.value}" if verdict is Outcome.UNSUPPORTED else verdict.value
 
 
 def _on(slot: int, several: bool) -> str:
@@ -228,6 +285,7 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
         yield f"memory was not checked and times are guesses: {planned.unchecked}; hardware=NAME plans for one of the table"
     else:
         yield from _not_built_lines(planned.slots)
+    yield from _lacking_lines(planned)
     if planned.unread:
         yield planned.unread
     yield from planned.recalibrated
@@ -240,19 +298,20 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
 
         if short := too_short(planned.config, planned.waiting):
             yield f"a run is refused: {short}"
-    yield from remarks(planned.config)
+    yield from remarks(planned.config, planned.slots)
 
 
-def remarks(config: "RunConfig") -> Iterator[str]:
-    """What the number of cases does not tell of an experiment."""
+def remarks(config: "RunConfig", slots: "Sequence[DeviceSlot]" = ()) -> Iterator[str]:
+    """What the number of cases does not tell of an experiment on these devices."""
     if "gemm" in config.jobs:
         from suite.jobs.gemm import passed_over
 
         yield from passed_over.lines(config.jobs["gemm"])
     if "collective" in config.jobs:
-        from suite.jobs.collective import rounded
+        from suite.jobs.collective import crowded, rounded
 
         yield from rounded.lines(config.jobs["collective"])
+        yield from crowded.lines(config.jobs["collective"], slots)
     if config.experiment == "selftest":
         yield "this is one pass of four: `roofbench selftest` measures them all, with products sized to the device, and judges"
 
