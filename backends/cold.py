@@ -1,11 +1,10 @@
 """How large a flush of the cache must be for a launch after it to be cold."""
 
 from suite.errors import UsageError
+from suite.measure.regimes import MOST_FLUSH_FACTOR
 
 # A flush the size of the cache leaves some of what was there: caches are no perfect queues, and some hold other lines back.
 LEAST_FLUSH_FACTOR = 2.0
-# A flush is written and read before every launch: a slip of a digit is told before it takes the memory.
-MOST_FLUSH_FACTOR = 64.0
 
 
 def flush_factor(backend: str, factor: float) -> float:

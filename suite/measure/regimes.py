@@ -11,6 +11,7 @@ from suite.work import Footprint
 
 COLD_ROTATION = 3  # rotating inputs must cover this many times the last-level cache before one is used again
 UNKNOWN_LLC_BYTES = 256 * 2**20  # what displaces any cache: the largest of an accelerator in the table
+MOST_FLUSH_FACTOR = 64.0  # last-level caches before every launch: a slip of a digit is told before it takes the memory
 PLACED_BYTES = 4 * 2**30  # sets beyond this are so large that each of them lies in many places by itself
 PLACED_SHARE = 1 / 8  # of the memory that a case may use
 SETS_AT_MOST = 4096  # a captured graph has a node for each set; beyond this, capture takes longer than it tells

@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from suite.errors import UsageError
 from suite.jobs.gemm import GemmSettings
+from suite.measure.regimes import MOST_FLUSH_FACTOR
 from suite.plan import ceilings, plan
 from suite.planned import DeviceSlot, PlannedCase
 from suite.selftest.cases import Products, products
-from suite.settings import BackendSettings, MeasureSettings, RunConfig
+from suite.settings import LIMITS, BackendSettings, MeasureSettings, RunConfig
 
 EXPERIMENT = "selftest"
 COLD, WARM, BURST = "cold/sustained/device", "warm/sustained/device", "cold/burst/device"
@@ -74,9 +76,10 @@ def _course(config: RunConfig, backend: str, wanted: Products, alike: Sequence[D
     indices = [slot.info.index for slot in slots if slot.info is not None]
     base = replace(config, backends={backend: config.backends[backend]}, device=indices)
     first = _pass(base, slots, "first", "the products, after the calibration", _settings(wanted.formats, wanted.shapes))
+    longest_s = LIMITS["max_time_s"].most
     longer = {
-        "min_time_s": LOAD_STRETCH * config.measure.max_time_s,
-        "max_time_s": 2 * LOAD_STRETCH * config.measure.max_time_s,
+        "min_time_s": min(longest_s, LOAD_STRETCH * config.measure.max_time_s),
+        "max_time_s": min(longest_s, 2 * LOAD_STRETCH * config.measure.max_time_s),
     }
     one = _settings(wanted.formats, (wanted.largest,), [BURST, COLD], **longer)
     load = _pass(base, slots, "load", "the largest product from idle and sustained", one)
@@ -101,9 +104,15 @@ def _settings(
 
 
 def _doubled(base: RunConfig, slots: Sequence[DeviceSlot], wanted: Products, offers: Offers) -> tuple[tuple[Pass, ...], str]:
-    """The doubled pass, or why there is none: a cache that is emptied by a flush of a size that nothing can change."""
+    """The doubled pass, or why there is none: a cache that is emptied by a flush of a size that nothing can change.
+
+    ``UsageError`` for a setting whose double is beyond its limit.
+    """
     (backend,) = base.backends.values()
-    options = {FLUSH_OPTION: DOUBLED * float(backend.options.get(FLUSH_OPTION, FLUSH_FACTOR))}
+    given = float(backend.options.get(FLUSH_OPTION, FLUSH_FACTOR))
+    _refuse_beyond(f"backends.{backend.name}.options.{FLUSH_OPTION}", given, MOST_FLUSH_FACTOR)
+    _refuse_beyond("measure.cold_margin", base.measure.cold_margin, LIMITS["cold_margin"].most)
+    options = {FLUSH_OPTION: DOUBLED * given}
     if not offers(replace(backend, options={**backend.options, **options})):
         if any(slot.info is not None and slot.info.cold_by == "flush" for slot in slots):
             return (), f"backend {backend.name} has no option {FLUSH_OPTION}, so that its flush cannot be doubled"
@@ -111,6 +120,15 @@ def _doubled(base: RunConfig, slots: Sequence[DeviceSlot], wanted: Products, off
     margin = DOUBLED * base.measure.cold_margin
     settings = _settings(wanted.formats, wanted.shapes, [COLD], cold_margin=margin)._replace(options=options)
     return (_pass(base, slots, "doubled", "the cold products with twice what makes them cold", settings),), ""
+
+
+def _refuse_beyond(name: str, given: float, most: float) -> None:
+    """Raise for a setting whose double may not be given: nobody gave that, so that its own check names what nobody knows."""
+    if DOUBLED * given > most:
+        raise UsageError(
+            f"{name}={given:g} cannot be doubled, as a selftest does to see whether cold is cold: at most {most:g} are taken; "
+            f"give it at most {most / DOUBLED:g}"
+        )
 
 
 def _pass(base: RunConfig, slots: Sequence[DeviceSlot], name: str, title: str, settings: _Settings) -> Pass:

@@ -263,7 +263,7 @@ REFUSED = [
     ("resume=latest", "resume=latest cannot change a selftest: its cases are fixed"),
     ("devcie=all", "unknown key 'devcie'; did you mean 'device'?"),
     ("measure.target=x", "measure.target=x is not a number"),
-    ("measure.cold_margin=12", "measure.cold_margin=24.0 is not between 1 and 16"),
+    ("measure.cold_margin=12", "measure.cold_margin=12 cannot be doubled, as a selftest does"),
     ("quick", "'quick' is not an override; write key=value"),
     ("device=3", "device=3 is not among the devices of backend 'fake' (0); `roofbench devices` lists what there is"),
     ("backends.fake.options.start=raise", "no device for backend 'fake': "),

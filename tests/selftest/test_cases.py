@@ -2,8 +2,10 @@
 
 import pytest
 
+from backends.cold import flush_factor
 from suite.backend import DeviceInfo
 from suite.config import compose
+from suite.errors import UsageError
 from suite.hardware.assign import assign
 from suite.hardware.catalogue import load
 from suite.jobs.gemm import GemmJob, GemmSettings
@@ -165,6 +167,36 @@ def test_a_flush_that_a_backend_cannot_change_leaves_the_pass_out_with_the_reaso
     (rotates,) = course(H200, offers=False)
     assert rotates.passes[2].config.backends["cuda"].options == {}
     assert rotates.undoubled == ""
+
+
+@pytest.mark.parametrize(
+    ("info", "setting", "most"),
+    [
+        (TWO_CORES, "backends.cpu.options.flush_factor=40", 64),
+        (H200, "backends.cuda.options.flush_factor=33", 64),
+        (H200, "measure.cold_margin=9", 16),
+    ],
+)
+def test_what_cannot_be_doubled_within_its_limit_is_refused_as_it_was_given(info: DeviceInfo, setting: str, most: int) -> None:
+    with pytest.raises(UsageError) as refused:
+        course(info, settings=(f"++{setting}",))
+    assert str(refused.value) == (
+        f"{setting} cannot be doubled, as a selftest does to see whether cold is cold: at most {most} are taken; "
+        f"give it at most {most // 2}"
+    )
+
+
+def test_the_largest_settings_that_can_be_doubled_are() -> None:
+    (one,) = course(H200, settings=("measure.cold_margin=8", "++backends.cuda.options.flush_factor=32"))
+    assert one.passes[2].config.measure.cold_margin == 16
+    factor = one.passes[2].config.backends["cuda"].options["flush_factor"]
+    assert flush_factor("cuda", factor) == factor == 64
+
+
+def test_a_load_pass_is_no_longer_than_a_case_may_be() -> None:
+    (one,) = course(H200, settings=("measure.max_time_s=3000",))
+    load = one.passes[1].config.measure
+    assert (load.min_time_s, load.max_time_s) == (3600, 3600)
 
 
 def test_alike_devices_are_measured_side_by_side_and_others_after_them() -> None:
