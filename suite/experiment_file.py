@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any
 
+from suite.ranks.again import Launch, under_launcher
 from suite.rows import RunInfo
 
 NAME = "again"
@@ -48,7 +49,7 @@ def own_folder_lines(info: RunInfo, store_override: str) -> Iterator[str]:
 
 
 def missing_elsewhere(config: Mapping[str, Any]) -> list[str]:
-    """What even the file cannot carry, one clause each: plugins, backends and spec sheets that are not roofbench's."""
+    """What even the file cannot carry, one clause each: plugins, backends and sheets that are not roofbench's, a launcher."""
     plugins = config.get("plugins", {})
     found = [f"{key.replace('s.', ' ', 1)} is of {owner}, a plugin that has to be installed" for key, owner in plugins.items()]
     found += [
@@ -63,13 +64,18 @@ def missing_elsewhere(config: Mapping[str, Any]) -> list[str]:
         )
     elif config.get("hardware_folders"):
         found.append(f"spec sheets of the user's own were looked at first: add them to {SHEETS}; without them {WITHOUT_SHEET}")
+    if launch := Launch.of(config):
+        found.append(launch.missing)
     return [_printable(clause) for clause in found]
 
 
 def command_of(config: Mapping[str, Any]) -> str:
-    """The shell line that runs the file of ``config``: a spec sheet of the user's own is no setting of it and stands here."""
+    """The shell line that runs the file of ``config``: a spec sheet of the user's own is no setting of it and stands here, as
+    does the launcher that its ranks need.
+    """
     sheet = _own_sheet(config)
-    return f"{COMMAND} {shlex.quote(f'hardware={_printable(sheet)}')}" if sheet else COMMAND
+    line = f"{COMMAND} {shlex.quote(f'hardware={_printable(sheet)}')}" if sheet else COMMAND
+    return under_launcher(config, line)
 
 
 def experiment_file(config: Mapping[str, Any], what: str) -> str:

@@ -11,7 +11,7 @@ class Outcome(StrEnum):
     IMPOSSIBLE = "impossible"  # faster than the physical limit allows
     UNSUPPORTED = "unsupported"  # the device or backend does not offer it; the reason says what is missing
     OUT_OF_MEMORY = "out_of_memory"  # predicted by plan, or met on the device
-    TIMEOUT = "timeout"  # a phase passed its deadline and the worker was killed
+    TIMEOUT = "timeout"  # a phase of a case, or a compilation, passed its limit; or a rank was stopped by a signal: all killed
     CRASHED = "crashed"  # the worker died, or its device context is lost
     ERROR = "error"  # the implementation raised
     NOT_HONOURED = "not_honoured"  # a forced algorithm was not the one that ran

@@ -115,19 +115,21 @@ def _print_experiment(args: argparse.Namespace) -> int:
     from suite.commands.known import stored_run
     from suite.config import compose, to_stored
     from suite.experiment_file import experiment_file, missing_elsewhere
-    from suite.ranks.join import joined_ranks, refuse_joined_by_hand, start_again
+    from suite.ranks.join import placed, refuse_joined_by_hand
+    from suite.ranks.launched import part
 
     refuse_joined_by_hand(args.overrides)
-    config, what = compose(args.overrides, args.config_dir), "a run"
+    config, what, own = compose(args.overrides, args.config_dir), "a run", part(os.environ)
+    if own is not None and own.rank:
+        return 0
+    if own is not None:
+        config = placed(config, args.overrides, own)
     if config.resume:
         config, info = stored_run(config, args.overrides)
         what = f"run {info.run}"
     stored = to_stored(config)
     sys.stdout.write(experiment_file(stored, what))
-    missing = missing_elsewhere(stored)
-    if ranks := joined_ranks(config):
-        missing.append(f"the launcher that started its {ranks} ranks; {start_again(ranks)}")
-    sys.stderr.writelines(f"roofbench: not in this file: {clause}\n" for clause in missing)
+    sys.stderr.writelines(f"roofbench: not in this file: {clause}\n" for clause in missing_elsewhere(stored))
     return 0
 
 
@@ -335,7 +337,7 @@ def _say_first(ahead: _Ahead) -> None:
         sys.stdout.writelines(f"{line}\n" for line in known.recalibrated(resolved.slots))
     sys.stdout.writelines(f"{line}\n" for line in left_out_lines(left_out(resolved.config, resolved.slots)))
     sys.stdout.writelines(f"{line}\n" for line in not_searched_lines(ahead.searches))
-    sys.stdout.writelines(f"{line}\n" for line in remarks(resolved.config))
+    sys.stdout.writelines(f"{line}\n" for line in remarks(resolved.config, resolved.slots))
 
 
 def _no_verdict(resumed: "RunInfo | None") -> "Iterator[str]":

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,13 @@ from suite.report.glossary import glossary_lines
 
 if TYPE_CHECKING:
     from suite.report.floors import Ground
-    from suite.rows import ResultDetail, ResultRow, RunInfo
+    from suite.rows import DeviceRow, ResultDetail, ResultRow, RunInfo
+    from suite.show.screen import Screen
     from suite.store.queries import Reader
 
 IN_DOUBT = "bound_in_doubt"  # in JSON: the bandwidth that decided the bound was measured while other work ran, or not resolved
 SEARCH = "search"  # in JSON: of a result that a search measured, what that found under its load, and whether it sets a roof
+SHARED_CORES = "shared_cores"  # in JSON: of a collective, that its ranks took turns on so many cores; else left out
 HELP_WIDTH = 124
 KEY_LENGTH = 6  # characters of a key that name a case; what is shorter and of digits alone is its number in the run
 SUMMARY = "Show a run's results as tables, or one case with its samples, telemetry and checks."
@@ -28,7 +30,8 @@ clock, power and temperature beneath, telemetry, checks, environment and log. It
 happen on this device; they are part of its name, so that it has one name on all of them.
 Of a search, a line for each format and load names the fastest shape, and says whether it sets the empirical roof.
 In JSON, bound_in_doubt says that the bandwidth by which a bound was found was measured while other work ran, or not resolved;
-search, of what a search measured, whether the result is_best of its format and load, and whether that sets_roof.
+search, of what a search measured, whether the result is_best of its format and load, and whether that sets_roof;
+shared_cores, of a collective over more ranks than cores, how many shared how many.
 
 words:
 """ + "\n".join(glossary_lines(HELP_WIDTH))
@@ -102,17 +105,33 @@ def print_run(reader: "Reader", run_id: str) -> "list[ResultRow]":
     """Print a run as ``roofbench show`` does, and give its rows."""
     from suite.experiment_file import own_folder_lines
     from suite.report.doubt import doubt_lines, in_doubt
-    from suite.report.joules import without_joules
-    from suite.show.results import run_lines
     from suite.show.screen import screen_of
 
     info, rows, devices = reader.resolve(run_id), reader.results(run_id), reader.devices(run_id)
-    table = run_lines(
-        info, devices, rows, screen_of(sys.stdout), reader.pause(info.run), without_joules=without_joules(reader, info, rows)
-    )
+    table = _tables(reader, info, devices, rows, screen_of(sys.stdout))
     lines = [*table, *_peak_lines(reader, info, rows), *doubt_lines(in_doubt(reader, devices, rows))]
     sys.stdout.writelines(line + "\n" for line in [*lines, *own_folder_lines(info, store_override(reader.path))])
     return rows
+
+
+def _tables(
+    reader: "Reader", info: "RunInfo", devices: "Sequence[DeviceRow]", rows: "list[ResultRow]", screen: "Screen"
+) -> Iterator[str]:
+    """The tables of a run, with what no row of theirs has room for and is stored with each case."""
+    from suite.report.joules import without_joules
+    from suite.show.results import run_lines
+
+    lacking, shared = without_joules(reader, info, rows), _shared_cores(reader, rows)
+    return run_lines(info, devices, rows, screen, reader.pause(info.run), lacking, shared)
+
+
+def _shared_cores(reader: "Reader", rows: "list[ResultRow]") -> dict[int, str]:
+    """The mark of each result whose ranks shared cores; nothing is loaded for a run without collectives."""
+    if not any(row.job == "collective" for row in rows):
+        return {}
+    from suite.collectives.marked import shared_cores_marks
+
+    return shared_cores_marks(reader, rows)
 
 
 def _peak_lines(reader: "Reader", info: "RunInfo", rows: "list[ResultRow]") -> Iterable[str]:
@@ -122,6 +141,14 @@ def _peak_lines(reader: "Reader", info: "RunInfo", rows: "list[ResultRow]") -> I
     from suite.report.peaks import peak_lines
 
     return peak_lines(reader, info, rows)
+
+
+def _beside(reader: "Reader", info: "RunInfo", rows: "list[ResultRow]") -> dict[int, dict[str, Any]]:
+    """What of a result is no field of its row, by its id."""
+    found = _peaks(reader, info, rows)
+    for result_id, mark in _shared_cores(reader, rows).items():
+        found.setdefault(result_id, {})[SHARED_CORES] = mark.partition(": ")[2]
+    return found
 
 
 def _peaks(reader: "Reader", info: "RunInfo", rows: "list[ResultRow]") -> dict[int, dict[str, Any]]:
@@ -136,26 +163,23 @@ def _peaks(reader: "Reader", info: "RunInfo", rows: "list[ResultRow]") -> dict[i
 def _results(reader: "Reader", args: argparse.Namespace) -> Iterable[str]:
     from suite.experiment_file import own_folder_lines
     from suite.report.doubt import doubt_lines, in_doubt
-    from suite.report.joules import without_joules
     from suite.report.trust import distrust_lines
     from suite.show.imported import imported_lines
-    from suite.show.results import case_hint, run_lines
+    from suite.show.results import case_hint
     from suite.show.screen import screen_of
 
     info = reader.resolve(args.run_id)
     rows = reader.results(info.run)
     if args.json:
         doubted = in_doubt(reader, reader.devices(info.run), rows)
-        peaks = _peaks(reader, info, rows)
-        return json_array({**row.to_json(), IN_DOUBT: row.result_id in doubted, **peaks.get(row.result_id, {})} for row in rows)
+        told = _beside(reader, info, rows)
+        return json_array({**row.to_json(), IN_DOUBT: row.result_id in doubted, **told.get(row.result_id, {})} for row in rows)
     if args.keys:
         return (_keyed(number, row, len(str(len(rows)))) for number, row in enumerate(rows, 1))
     option = store_option(reader.path.resolve())
     devices = reader.devices(info.run)
     screen = screen_of(sys.stdout)
-    pause = reader.pause(info.run)
-    table = run_lines(info, devices, rows, screen, pause, without_joules=without_joules(reader, info, rows))
-    shown = (*table, *imported_lines(reader, rows, screen))
+    shown = (*_tables(reader, info, devices, rows, screen), *imported_lines(reader, rows, screen))
     doubts = doubt_lines(in_doubt(reader, devices, rows))
     lines = (*shown, *_peak_lines(reader, info, rows), *doubts, *distrust_lines(reader, [each.info for each in devices]))
     lines = (*about_passes(info, args.run_id, option, _has_verdict(reader, info)), *lines)

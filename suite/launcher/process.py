@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from suite.killing import has_ended
 from suite.launcher.deadlines import limit_s
-from suite.launcher.death import Death, diagnose, oom_kill_count
+from suite.launcher.death import Death, diagnose
 from suite.launcher.output import Output, last_words
 from suite.launcher.reaper import MARK, kill_marked
+from suite.oom_kills import oom_kill_count
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot, PlannedCase
 from suite.protocol import (
@@ -219,8 +220,5 @@ def _out_of_turn(request: CaseRequest, answer: Message) -> str:
 
 def _too_long(phase: str, settings: MeasureSettings, planned: PlannedCase | None) -> str:
     whole_s, own_s = limit_s(phase, settings, planned), limit_s(phase, settings)
-    more = f" plus {whole_s - own_s:g} s that the regime and the plan ask for" if whole_s > own_s else ""
-    return (
-        f"{DOING[phase]} took longer than measure.deadlines.{phase}_s={own_s:g}{more}; "
-        f"the worker and its children were killed in phase {phase}"
-    )
+    more = f" plus {whole_s - own_s:.3g} s that the regime and the plan ask for" if whole_s > own_s else ""
+    return f"{DOING[phase]} took longer than measure.deadlines.{phase}_s={own_s:g}{more}; killed in phase {phase}"

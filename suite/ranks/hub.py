@@ -1,6 +1,7 @@
 """Where the processes of a launch meet: rank 0's hub, which passes on what its worker's crew wants of the keepers.
 
-    keeper -> hub   {"job": ..., "world": ..., "rank": 1, "host": ..., "local_rank": 1}       once
+    keeper -> hub   {"job": ..., "world": ..., "rank": 1, "host": ..., "local_rank": 1,
+                     "cores": [...]}                                                          once
                     {"ended": birth, "status": -9}                                            its rank has ended
     crew -> hub     {"secret": ...}                                                           once
                     {"start": birth, "rank": 1, ...}   {"kill": birth}
@@ -14,12 +15,14 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from suite.errors import RoofbenchError, UsageError
+from suite.ranks.cores import usable_cores
 from suite.ranks.launched import Launched
 from suite.ranks.lines import Line, Lost, Said
 from suite.ranks.places import Place, Places
@@ -32,6 +35,14 @@ NAME = "roofbench"
 def meeting_ports(port: int) -> range:
     """Where a hub may listen: the launcher itself may hold its own port."""
     return range(port + 1, min(port + 1 + PORTS, 2**16))
+
+
+class _Keeper(NamedTuple):
+    """A keeper's connection, where it is, and the cores that its rank may use there, by names of that host."""
+
+    line: Line
+    place: Place
+    cores: frozenset[str]
 
 
 class RanksMissing(RoofbenchError):
@@ -48,7 +59,7 @@ class Hub:
         self._launched, self._missed = launched, missed
         self._has_missed = False
         self._listening = _listen(launched)
-        self._keepers: dict[int, tuple[Line, Place]] = {}
+        self._keepers: dict[int, _Keeper] = {}
         self._crew: Line | None = None
         self._changed = threading.Condition()
         self._secret = secrets.token_hex(16)
@@ -69,8 +80,10 @@ class Hub:
                     f"{limit_s:g} s (measure.deadlines.start_s); all must be given the same command"
                 )
             own = Place(host, self.address, self._launched.local_rank)
-            others = (self._keepers[rank][1] for rank in range(1, world))
-            return Places(self._launched.launcher, self.address, self.port, self._secret, (own, *others))
+            others = [self._keepers[rank] for rank in range(1, world)]
+            cores = _cores_of_hosts([(host, usable_cores()), *((kept.place.host, kept.cores) for kept in others)])
+            places = (place._replace(cores=len(cores[place.host])) for place in (own, *(kept.place for kept in others)))
+            return Places(self._launched.launcher, self.address, self.port, self._secret, tuple(places))
 
     @property
     def address(self) -> str:
@@ -88,7 +101,7 @@ class Hub:
             self._listening.shutdown(socket.SHUT_RDWR)  # ends the waiting of the thread that accepts
         self._listening.close()
         with self._changed:
-            keepers, every = [line for line, _ in self._keepers.values()], list(self._lines)
+            keepers, every = [kept.line for kept in self._keepers.values()], list(self._lines)
         for line in keepers:
             with suppress(Lost):
                 line.send({"leave": True})
@@ -140,11 +153,13 @@ class Hub:
         ):
             return False
         place = Place(str(hello.get("host")), line.other_address, hello["local_rank"])
+        cores = hello.get("cores")
+        cores = cores if isinstance(cores, list) else []
         with self._changed:
             if rank in self._keepers:
                 return False
             line.send({"hub": NAME, "job": launched.job})
-            self._keepers[rank] = line, place
+            self._keepers[rank] = _Keeper(line, place, frozenset(map(str, cores)))
             self._changed.notify_all()
         return True
 
@@ -203,10 +218,18 @@ class Hub:
         if found is None:
             return False
         try:
-            found[0].send(said)
+            found.line.send(said)
         except Lost:
             return False
         return True
+
+
+def _cores_of_hosts(told: Iterable[tuple[str, frozenset[str]]]) -> dict[str, set[str]]:
+    """The cores of each host that its ranks may use together: a launcher may have bound each to its own."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for host, cores in told:
+        found[host] |= cores
+    return found
 
 
 def _listen(launched: Launched) -> socket.socket:

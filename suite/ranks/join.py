@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from suite.errors import UsageError
 from suite.interrupts import was_told_to_end
+from suite.ranks.again import LAUNCHERS, Launch
 from suite.ranks.launched import Launched, Part, launched, part
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 JOB = "collective"
 WORLD_SIZES, JOINED = f"jobs.{JOB}.world_sizes", f"jobs.{JOB}.joined"
-LAUNCHERS = "torchrun, srun or mpirun"
+SET_BY_THE_RUN = (JOINED, f"{JOINED}_by", f"{JOINED}_per_host")
 EXIT_LOST = 1
 # For the line of rank 0, which a launcher that ends all ranks when one fails would keep it from writing.
 QUIET_S = 10.0
@@ -83,7 +84,7 @@ def placed(config: "RunConfig", overrides: Sequence[str], own: Part | None) -> "
                 f"{JOINED}={ranks} is of a run of {ranks} ranks that {LAUNCHERS} started, and {_started(own)}; "
                 f"{start_again(ranks)}, or set it to 0 for a run that starts its ranks itself"
             )
-        return config
+        return joined_by(config, own)
     if own is None:
         return config
     if JOB not in config.jobs:
@@ -93,7 +94,7 @@ def placed(config: "RunConfig", overrides: Sequence[str], own: Part | None) -> "
             f"{own.launcher} started {own.world} ranks, and there are no collectives for them ({', '.join(config.jobs)}): each "
             f"would be a run of its own; start it once, without {own.launcher}, or with one rank a host{_unset(own)}"
         )
-    return joined(config, overrides, own.world)
+    return joined_by(joined(config, overrides, own.world), own)
 
 
 def refuse_elsewhere(config: "RunConfig", run: str, own: Part | None, command: str) -> None:
@@ -103,9 +104,12 @@ def refuse_elsewhere(config: "RunConfig", run: str, own: Part | None, command: s
     """
     ranks = joined_ranks(config)
     if ranks and (own is None or own.world != ranks):
+        settings = _settings(config)
+        line = Launch(ranks, settings.joined_by, settings.joined_per_host).under(command)
+        line = line if line != command else f"torchrun --nproc-per-node {ranks} --no-python {command}"
         raise UsageError(
             f"run {run} was started under {LAUNCHERS} with {ranks} ranks, and {_started(own)}; {start_again(ranks)}, "
-            f"for instance torchrun --nproc-per-node {ranks} --no-python {command}"
+            f"for instance {line}"
         )
     if not ranks and own is not None:
         raise UsageError(
@@ -117,7 +121,7 @@ def refuse_elsewhere(config: "RunConfig", run: str, own: Part | None, command: s
 def refuse_joined_by_hand(overrides: Sequence[str]) -> None:
     """``UsageError`` for a number of joined ranks that somebody gives: joined is who was started, not who was asked for."""
     for override in overrides:
-        if override.lstrip("+~").partition("=")[0] == JOINED:
+        if override.lstrip("+~").partition("=")[0] in SET_BY_THE_RUN:
             raise UsageError(
                 f"{override} cannot be set: {JOINED} is how many ranks {LAUNCHERS} started, which the run finds out; leave it "
                 "out, and start the run under one of them"
@@ -131,7 +135,7 @@ def joined_ranks(config: "RunConfig") -> int:
 
 def start_again(ranks: int) -> str:
     """What to do to measure with as many ranks of a launcher."""
-    return f"start it again under {LAUNCHERS} with {ranks} ranks"
+    return Launch(ranks).start_again
 
 
 def _settings(config: "RunConfig") -> "CollectiveSettings":
@@ -165,6 +169,12 @@ def joined(config: "RunConfig", overrides: Sequence[str], world: int) -> "RunCon
     return replace(config, jobs={**config.jobs, JOB: settings})
 
 
+def joined_by(config: "RunConfig", own: Part) -> "RunConfig":
+    """The configuration with the launcher of the ranks, for whoever starts them again."""
+    settings = replace(_settings(config), joined_by=own.launcher, joined_per_host=own.per_host)
+    return replace(config, jobs={**config.jobs, JOB: settings})
+
+
 def record_path(store: str, rank: int) -> Path:
     """The file of one rank, beside the store's; on another host it is there on its own."""
     path = Path(os.path.expanduser(store.removeprefix("sqlite:///")))  # noqa: PTH111  # rank 0 refuses an unknown user's
@@ -177,6 +187,8 @@ def _measure(config: "RunConfig", overrides: Sequence[str], measure: Measure, fo
 
     with Hub(found, lambda rank: end_without(rank, found.world)) as hub:
         places = hub.wait(config.measure.deadlines.start_s, socket.gethostname(), say)
+        if places.hosts > 1:  # no store keeps a host's name
+            say(places.hosts_words)
         with places.telling(str(record_path(config.store.url, 0).absolute())):
             return measure(config, overrides)
 

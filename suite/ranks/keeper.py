@@ -11,6 +11,7 @@ from typing import Any
 
 from suite.errors import RoofbenchError
 from suite.killing import end
+from suite.ranks.cores import usable_cores
 from suite.ranks.hub import HELLO_S, NAME, meeting_ports
 from suite.ranks.launched import Launched
 from suite.ranks.lines import Line, Lost, Said
@@ -35,6 +36,7 @@ def find_hub(launched: Launched, host: str, limit_s: float) -> Line:
         "rank": launched.rank,
         "local_rank": launched.local_rank,
         "host": host,
+        "cores": sorted(usable_cores()),
     }
     until, told = time.monotonic() + limit_s, "nobody listens"
     while time.monotonic() < until:

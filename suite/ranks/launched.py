@@ -9,13 +9,15 @@ from suite.errors import UsageError
 
 DEFAULT_PORT = 29_500  # torch.distributed's
 LOOPBACK = "127.0.0.1"
+TORCHRUN, SRUN, MPIRUN = "torchrun", "srun", "mpirun"
 
 
 class Part(NamedTuple):
     """Which of how many processes of a launch this one is.
 
     ``watched`` tells a launcher's own processes, of which many end all when one fails, from variables that are merely set;
-    ``alone`` is one that is known to share its host with no other.
+    ``alone`` is one that is known to share its host with no other; ``per_host`` how many ranks each host has, 0 where that
+    is not known or differs.
     """
 
     launcher: str
@@ -23,6 +25,7 @@ class Part(NamedTuple):
     world: int
     watched: bool
     alone: bool = False
+    per_host: int = 0
 
 
 class Launched(NamedTuple):
@@ -49,18 +52,18 @@ class _Names(NamedTuple):
 
 
 _KNOWN = (
-    _Names("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", ("WORLD_SIZE", "LOCAL_WORLD_SIZE"), ("TORCHELASTIC_RUN_ID",)),
+    _Names(TORCHRUN, "RANK", "WORLD_SIZE", "LOCAL_RANK", ("WORLD_SIZE", "LOCAL_WORLD_SIZE"), ("TORCHELASTIC_RUN_ID",)),
     _Names(
-        "mpirun",
+        MPIRUN,
         "OMPI_COMM_WORLD_RANK",
         "OMPI_COMM_WORLD_SIZE",
         "OMPI_COMM_WORLD_LOCAL_RANK",
         ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
         ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"),
     ),
-    _Names("mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ("PMI_SIZE", "MPI_LOCALNRANKS"), ("PMI_ID", "HYDI_CONTROL_FD")),
+    _Names(MPIRUN, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ("PMI_SIZE", "MPI_LOCALNRANKS"), ("PMI_ID", "HYDI_CONTROL_FD")),
     _Names(
-        "srun",
+        SRUN,
         "SLURM_PROCID",
         "SLURM_STEP_NUM_TASKS",  # of a step: a batch script has a rank too, and is none
         "SLURM_LOCALID",
@@ -84,7 +87,7 @@ def part(environment: Mapping[str, str]) -> Part | None:
     if not 0 <= rank < world:
         raise UsageError(f"{names.rank}={rank} is no rank of {names.world}={world}; ranks count from 0")
     watched = any(name in environment for name in names.job)
-    return Part(names.launcher, rank, world, watched, _alone(environment, names, world))
+    return Part(names.launcher, rank, world, watched, _alone(environment, names, world), _per_host(environment, names, world))
 
 
 def launched(environment: Mapping[str, str]) -> Launched | None:
@@ -107,6 +110,16 @@ def _alone(environment: Mapping[str, str], names: _Names, world: int) -> bool:
     return environment.get(here) == "1" if here else environment.get(whole) == str(world)
 
 
+def _per_host(environment: Mapping[str, str], names: _Names, world: int) -> int:
+    """Of Slurm from the number of hosts, of the others from that of ranks on this one; 0 where hosts differ or nobody says."""
+    whole, here = names.same_host
+    told = environment.get(here or whole, "")
+    count = int(told) if told.isdecimal() else 0
+    if count == 0 or world % count:
+        return 0
+    return count if here else world // count
+
+
 def _names(environment: Mapping[str, str]) -> _Names | None:
     return next((each for each in _KNOWN if each.rank in environment and each.world in environment), None)
 
@@ -119,7 +132,7 @@ def _address(environment: Mapping[str, str], names: _Names) -> str:
     one, other = (environment.get(name) for name in names.same_host)
     if one is not None and one == (other or "1"):
         return LOOPBACK
-    nodes = environment.get("SLURM_STEP_NODELIST") if names.launcher == "srun" else None
+    nodes = environment.get("SLURM_STEP_NODELIST") if names.launcher == SRUN else None
     if nodes:
         return first_host(nodes)
     raise UsageError(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from suite.experiment_file import PLACE, command_of, experiment_file, missing_elsewhere, own_folder
 from suite.importers.origin import imported_file, was_imported
+from suite.ranks.again import under_launcher
 from suite.report.privacy import Scrubber, without_place_overrides
 from suite.rows import RunInfo
 
@@ -31,7 +32,7 @@ def rerun_command(info: RunInfo, scrubber: Scrubber) -> Command:
     file = experiment_file(config, what)
     given = without_place_overrides(info.overrides)
     kept = [scrubber.text(override) for override in given]
-    line = command_of(config) if needed else shlex.join(["roofbench", "run", *kept])
+    line = command_of(config) if needed else under_launcher(config, shlex.join(["roofbench", "run", *kept]))
     masked = file != experiment_file(info.config, what) if needed else tuple(kept) != given
     return Command(line, tuple(_cautions(info, scrubber, needed, masked)), file, needed)
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from suite.case import sizes_of
+from suite.collectives.cores import SHARED_CORES
 from suite.outcome import Bound, Outcome
 from suite.report.joules import lacks_joules, no_joules
 from suite.report.printable import clipped, printable
@@ -19,6 +20,7 @@ from suite.report.words import (
     percent,
     relative_error,
     relative_half_width,
+    si,
     tera_rates,
 )
 from suite.rows import DeviceRow, Fractions, Pause, ResultRow, RunInfo
@@ -27,7 +29,7 @@ from suite.show.screen import Screen
 from suite.show.table import Column, Fitted, Row, fitted, table
 
 RATE, DATA = "TFLOP/s", "GB/s"
-BUSBW = "GB/s busbw"
+BUSBW = "busbw"
 COLUMNS = (
     Column("#", right=True, tells_apart=True),
     Column("case"),
@@ -45,6 +47,9 @@ COLUMNS = (
     Column("quantisation", rank=5, right=True),
 )
 COLLECTIVE, MESSAGE = "collective", ("op", "message_bytes", "world_size")
+ABOUT_SHARED_CORES = (
+    f"{SHARED_CORES}: with more ranks than cores they take turns, and a time is also of waiting for a core: no figure of a link"
+)
 NAME_LENGTH = 80  # of a device's name, so that its spec sheet still stands behind it
 LONG_PAUSE_S = 30.0  # more than most workers take to start anew; a search measures nothing for longer
 GRAVE = (Outcome.INCORRECT, Outcome.IMPOSSIBLE, Outcome.CRASHED, Outcome.TIMEOUT, Outcome.ERROR, Outcome.NOT_HONOURED)
@@ -57,16 +62,18 @@ def run_lines(
     screen: Screen,
     pause: Pause | None = None,
     without_joules: Mapping[int, str] = MappingProxyType({}),
+    shared_cores: Mapping[int, str] = MappingProxyType({}),
 ) -> Iterator[str]:
     """The whole answer of ``roofbench show``: the run, its devices, a table for each format and scaling, how cases ended.
 
-    ``without_joules`` has by slot why energy that was asked for is not there, as far as that was looked up.
+    ``without_joules`` has by slot why energy that was asked for is not there, as far as that was looked up; ``shared_cores``
+    by result the mark of one whose ranks shared cores.
     """
     yield from header_lines(run, devices, screen, pause)
     left_out: dict[str, None] = {}
     for (slot, job, label), group in _groups(rows).items():
         on = f" on device {slot}" if len(devices) > 1 else ""
-        found = result_table(group, screen)
+        found = result_table(group, screen, shared_cores)
         left_out |= dict.fromkeys(found.titles_left_out)
         yield ""
         yield from _heading(printable(f"{job} {label}{on}"), found, screen)
@@ -81,6 +88,8 @@ def run_lines(
         yield from textwrap.wrap(
             f"not shown for want of width: {', '.join(left_out)}; a wider terminal or --json has them", screen.columns
         )
+    if any(row.result_id in shared_cores for row in rows):
+        yield from textwrap.wrap(ABOUT_SHARED_CORES, screen.columns)
     yield from _joules(run, rows, screen, without_joules)
     yield counts_line(rows)
 
@@ -156,12 +165,15 @@ def _sheet(device: DeviceRow) -> str:
     return f"spec {device.match_reason}" if device.spec is not None else f"spec unknown: {device.match_reason}"
 
 
-def result_table(rows: Sequence[tuple[int, ResultRow]], screen: Screen) -> Fitted:
+def result_table(
+    rows: Sequence[tuple[int, ResultRow]], screen: Screen, shared_cores: Mapping[int, str] = MappingProxyType({})
+) -> Fitted:
     """One table of rows with their numbers; a case that was not timed shows how it ended instead of figures."""
     only = [row for _, row in rows]
     differing = case_labels(only)
     known = Fractions(*(any(getattr(row.fractions, name) is not None for row in only) for name in Fractions._fields))
-    return fitted(_columns(only), [_row(number, row, differing, known) for number, row in rows], screen)
+    told = [_marked(_row(number, row, differing, known), shared_cores.get(row.result_id)) for number, row in rows]
+    return fitted(_columns(only), told, screen)
 
 
 def _columns(rows: Sequence[ResultRow]) -> list[Column]:
@@ -239,9 +251,9 @@ def _row(number: int, row: ResultRow, differing: Sequence[str], known: Fractions
             duration(row.p50_s),
             "" if half_width is None else half_width_percent(half_width),
             f"{row.flop_s / 1e12:.4g}" if row.flop_s else "",
-            f"{row.bytes_s / 1e9:.4g}" if row.bytes_s else "",
+            _data_rate(row),
             f"{row.tokens_s:.4g}" if row.tokens_s else "",
-            percent(row.fractions.spec),
+            "" if row.bound == Bound.LINK else percent(row.fractions.spec),  # which no sheet has a roof for
             percent(row.fractions.at_clock) if known.at_clock else "",
             percent(row.fractions.empirical) if known.empirical else "",
             relative_error(row.quantisation_error) if row.quantisation_error is not None else "",
@@ -249,6 +261,18 @@ def _row(number: int, row: ResultRow, differing: Sequence[str], known: Fractions
         remark(row),
         style,
     )
+
+
+def _data_rate(row: ResultRow) -> str:
+    """Of what crosses links with its unit: from the smallest message to the largest it spans six decades."""
+    if not row.bytes_s:
+        return ""
+    return si(row.bytes_s, "B/s") if row.bound == Bound.LINK else f"{row.bytes_s / 1e9:.4g}"
+
+
+def _marked(row: Row, mark: str | None) -> Row:
+    """A row with one more mark behind the others."""
+    return row._replace(remark="; ".join(filter(None, (row.remark, mark)))) if mark else row
 
 
 def _when(run: RunInfo, pause: Pause | None = None) -> str:

@@ -186,7 +186,7 @@ def test_a_file_of_a_launched_run_is_repeated_by_as_many_ranks(begun: str, capsy
     folder.mkdir(parents=True)
     assert cli.main(["run", "--cfg", "experiment", "resume=latest"]) == 0
     said = capsys.readouterr()
-    assert f"not in this file: the launcher that started its 2 ranks; {AGAIN}\n" in said.err
+    assert f"not in this file: the launcher that started its 2 ranks (torchrun); {AGAIN}\n" in said.err
     (folder / "again.yaml").write_text(said.out)
     again = ("--config-dir", "mine", "experiment=again", "store.url=other.db")
     with started(2):

@@ -159,6 +159,14 @@ def test_collectives_show_their_bus_bandwidth_however_narrow(width: int) -> None
     assert " 1.5" in line_with("all_reduce 64 KiB 2 ranks", lines)
 
 
+def test_bus_bandwidth_has_its_unit_and_no_roof_of_a_sheet_beside_it() -> None:
+    small, large = collectives()
+    lines = shown(PLAIN, [replace(small, bytes_s=8683.0, flop_s=None), replace(large, flop_s=None)])
+    assert line_with("p50  ", lines).split() == ["#", "case", "by", "regime", "bound", "p50", "±", "of", "p50", "busbw"]
+    assert "8.68 kB/s" in line_with("all_reduce 8 B 2 ranks", lines)
+    assert "1.50 GB/s" in line_with("all_reduce 64 KiB 2 ranks", lines)
+
+
 def test_the_number_of_a_case_is_its_place_in_the_run_on_every_device() -> None:
     two = [replace(result(8 * (index + 1)), device_slot=slot) for index, slot in enumerate((0, 1, 0, 1))]
     lines = list(run_lines(run_info(), [device(), device(slot=1)], two, PLAIN))

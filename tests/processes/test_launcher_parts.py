@@ -16,12 +16,13 @@ from suite.case import Regime
 from suite.estimate import Estimate, wall_s
 from suite.launcher import reaper
 from suite.launcher.deadlines import limit_s
-from suite.launcher.death import diagnose, oom_kill_count
+from suite.launcher.death import diagnose
 from suite.launcher.happenings import CaseEnded
 from suite.launcher.launch import Launcher, waves
 from suite.launcher.output import HEAD_BYTES, TAIL_BYTES, Output, last_words
 from suite.launcher.process import Birth, WorkerLost, WorkerProcess
 from suite.measurement import Measurement
+from suite.oom_kills import oom_kill_count
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot
 from suite.protocol import Ready

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from suite.collectives.cores import Host
 from suite.errors import UsageError
 from suite.ranks.hub import Hub, RanksMissing, meeting_ports
 from suite.ranks.keeper import HubNotFound, Keeper, environment, find_hub
@@ -206,3 +207,22 @@ def test_nonsense_ends_a_line(sent: bytes) -> None:
 def test_an_interface_that_the_user_names_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "ib0")
     assert environment({"key": "k"}, "127.0.0.1")["GLOO_SOCKET_IFNAME"] == "ib0"
+
+
+def test_the_hub_tells_how_many_cores_the_ranks_of_a_host_have_together(
+    hub: Hub, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A launcher may have bound each to cores of its own, or several to one."""
+    bound = {1: {"0,8"}, 2: {"0,8"}, 3: {"1,9"}}
+    hub._launched = launch(0, 4, port)
+    lines = []
+    for rank, host in ((1, "here"), (2, "there"), (3, "there")):
+        monkeypatch.setattr("suite.ranks.keeper.usable_cores", lambda rank=rank: frozenset(bound[rank]))
+        lines.append(find_hub(launch(rank, 4, port), host, PATIENCE_S))
+    monkeypatch.setattr("suite.ranks.hub.usable_cores", lambda: frozenset({"0,8"}))
+    places = hub.wait(PATIENCE_S, "here")
+    assert [place.cores for place in places.ranks] == [1, 1, 2, 2]
+    assert places.hosts_of(4) == (Host(2, 1), Host(2, 2))
+    assert places.hosts_of(1) == (Host(1, 1),)
+    for line in lines:
+        line.close()

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,14 +130,23 @@ def test_one_rank_a_host_measures_its_host(rank: str, monkeypatch: pytest.Monkey
 
 
 def test_a_file_that_repeats_a_launched_run_keeps_its_worlds_and_takes_as_many_ranks() -> None:
-    assert settings(placed(of_ranks(4, 2, 4), [], part_of(4))) == settings(of_ranks(4, 2, 4))
+    assert settings(placed(of_ranks(4, 2, 4), [], part_of(4))) == replace(settings(of_ranks(4, 2, 4)), joined_by="srun")
     with pytest.raises(UsageError, match=r"joined=4 is of a run of 4 ranks .*, and none of them started this; start it again"):
         placed(of_ranks(4), [], None)
     with pytest.raises(UsageError, match=r"and srun started 2; start it again under torchrun, srun or mpirun with 4 ranks"):
         placed(of_ranks(4), [], part_of(2))
 
 
-@pytest.mark.parametrize("override", ["jobs.collective.joined=4", "+jobs.collective.joined=2", "~jobs.collective.joined"])
+@pytest.mark.parametrize(
+    "override",
+    [
+        "jobs.collective.joined=4",
+        "+jobs.collective.joined=2",
+        "~jobs.collective.joined",
+        "jobs.collective.joined_by=srun",
+        "++jobs.collective.joined_per_host=2",
+    ],
+)
 def test_nobody_says_how_many_joined(override: str) -> None:
     with pytest.raises(UsageError, match=r"cannot be set: jobs\.collective\.joined is how many ranks torchrun, srun or mpirun"):
         refuse_joined_by_hand(["job=collective", override])
@@ -195,3 +205,6 @@ def test_places_are_told_to_children_and_to_nobody_after() -> None:
     assert Places.told() is None
     assert RECORD_VARIABLE not in os.environ
     assert (places.hosts, places.beside(1)) == (2, 1)
+    assert places.hosts_words == "host 1 is a, rank 0; host 2 is b, rank 1"
+    more = places._replace(ranks=tuple(Place(host, "", 0) for host in "aaaabcb"))
+    assert more.hosts_words == "host 1 is a, ranks 0 to 3; host 2 is b, ranks 4, 6; host 3 is c, rank 5"

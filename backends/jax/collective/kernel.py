@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from backends.failures import Classified
+from backends.host.cpuinfo import processors
 from backends.jax.collective.crew import Crew
 from backends.jax.collective.orders import CountWrong, Expect, Fill, Forget, Launch, Made, Make, Observe, Row
 from suite.backend import Failure, Observed, Probe, Reference
 from suite.collectives import own
 from suite.collectives.bandwidth import busbw_formula
 from suite.collectives.choice import LIBRARY
+from suite.collectives.cores import Host, described
 from suite.collectives.part import Part
 from suite.jobs.collective import Task
 from suite.jobs.collective.task import OWN
@@ -80,6 +82,7 @@ class XlaCollective:
             "asked": task.choice.label,
             "operations": list(made.opcodes),
             "devices": f"{task.ranks} forced devices of the host, in one process",
+            **described([Host(task.ranks, processors().cores)]),
             "compile_s": made.compile_s,
             "cost_analysis": dict(made.costs),
             "memory_analysis": dict(made.sizes_bytes),

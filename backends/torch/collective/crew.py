@@ -1,9 +1,9 @@
 """The ranks of one world: children of the worker, started together, told together, and given up together."""
 
+import signal
 import socket
-import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -11,18 +11,21 @@ from typing import Any
 import torch.distributed as dist
 
 from backends.failures import Classified
-from backends.torch.collective.orders import Broke, CloseGroup, Leave, OpenGroup, Order
-from backends.torch.collective.starting import Handle, JoinedRanks, OwnRanks, Started, Starter, World
+from backends.torch.collective.naming import Names, order_words
+from backends.torch.collective.orders import Broke, CloseGroup, Discard, Leave, Make, OpenGroup, Order, Waits
+from backends.torch.collective.starting import Handle, JoinedRanks, OwnRanks, Started, Starter, World, ended
+from backends.torch.collective.watch import SILENCE_S, Watch
 from suite.backend import Failure
 from suite.collectives.log.reader import DebugLog
+from suite.jobs.collective import Task
+from suite.oom_kills import oom_kill_count
 from suite.outcome import Outcome
 from suite.ranks.keeper import RANK_MODULE
-from suite.ranks.places import Places
+from suite.ranks.places import Place, Places
 
 GRACE_S = 2.0  # between what the others notice of a rank's death and the end of its process
 LEAVE_S = 5.0
 LOOK_EVERY_S = 0.02
-SILENCE_S, LOOKS = 1.0, 3  # of all ranks before they are looked at, and how often in a row one is to be seen stopped
 Environment = tuple[tuple[str, str | None], ...]
 
 
@@ -40,13 +43,16 @@ class Crew:
     """``ask`` raises ``Classified`` when a rank dies or raises: then the others may wait for it for ever, and all are killed.
 
     One that a signal has stopped is named and ends it too.  A rank that hangs is left to the deadline of the phase, which kills
-    the worker's process group; those that others have answered without are named in the worker's log before that.
+    the worker's process group; those that others have answered without, or wait for, are named in the worker's log before that.
     """
 
     def __init__(self, world: World, module: str = RANK_MODULE) -> None:
         self.world = world
         self._count = 0
         self._groups: dict[Environment, Group] = {}
+        self._logs: dict[Environment, DebugLog] = {}  # of groups that are closed too
+        self._tasks: dict[int, Task] = {}
+        self._oom_kills = oom_kill_count()
         self._starter = _starter(world)
         self._store = _store(self._starter.host)
         self._ranks: list[Started] = []
@@ -55,6 +61,7 @@ class Crew:
         except BaseException:
             self._starter.close()
             raise
+        self._names = Names([rank.handle.pid for rank in self._ranks], _places(world))
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -76,19 +83,26 @@ class Crew:
         if environment not in self._groups:
             self._close_unused()
             number = self.number()
-            log = self.ask(OpenGroup(number, backend, dict(environment)))[0]
+            log = self._logs[environment] = self.ask(OpenGroup(number, backend, dict(environment)))[0]
             self._groups[environment] = Group(number, environment, log)
         return self._groups[environment]
+
+    def log(self, backend: str, environment: Environment) -> DebugLog:
+        """What the library logged when such a group was made, which is done for that where there has been none."""
+        if environment not in self._logs:
+            self.group(backend, environment)
+        return self._logs[environment]
 
     def ask(self, order: Order) -> list[Any]:
         """Have every rank carry out ``order``; return what each answers, in their order."""
         assert self._ranks, "this crew was given up"
+        asked = self._noted(order)
         for number, (_, connection) in enumerate(self._ranks):
             try:
                 connection.send(order)
             except ConnectionError:
-                self._give_up(number, None)
-        return self._answers(type(order).__name__)
+                self._give_up(number, None, asked)
+        return self._answers(asked)
 
     def close(self) -> None:
         """Let the ranks leave, and kill those that do not."""
@@ -118,65 +132,68 @@ class Crew:
                 del self._groups[environment]
                 self.ask(CloseGroup(group.number))
 
+    def _noted(self, order: Order) -> str:
+        """What an order is called where it is the last thing that a rank was told."""
+        if isinstance(order, Make):
+            self._tasks[order.ticket] = order.task
+        asked = order_words(order, self._tasks)
+        if isinstance(order, Discard):
+            self._tasks.pop(order.ticket, None)
+        return asked
+
     def _answers(self, asked: str) -> list[Any]:
         """Wait for all: whoever fails first ends it, as the others may be waiting for that rank."""
         values: dict[int, Any] = {}
-        watch = Watch([rank.handle for rank in self._ranks], asked)
+        watch = Watch([rank.handle for rank in self._ranks], asked, self._names.of)
         numbers = {connection: number for number, (_, connection) in enumerate(self._ranks)}
+        silent_since = time.monotonic()
         while len(values) < len(self._ranks):
             waiting = [connection for connection, number in numbers.items() if number not in values]
-            found = wait(waiting, SILENCE_S)
-            if not found and (stopped := watch.look(values)):
-                self.kill()
-                raise Classified(Failure(Outcome.TIMEOUT, stopped, fatal=False))
-            for connection in found:
+            for connection in wait(waiting, max(0.0, silent_since + SILENCE_S - time.monotonic())):
                 assert isinstance(connection, Connection)
                 number = numbers[connection]
-                try:
-                    answer = connection.recv()
-                except (EOFError, ConnectionError):
-                    answer = None
+                answer = self._received(connection)
+                if isinstance(answer, Waits):
+                    watch.heard(number, answer)
+                    continue
                 if answer is None or isinstance(answer, Broke):
-                    self._give_up(number, answer)
+                    self._give_up(number, answer, asked)
                 values[number] = answer.value
+                silent_since = time.monotonic()
+            if len(values) < len(self._ranks) and time.monotonic() >= silent_since + SILENCE_S:
+                silent_since = time.monotonic()
+                if stopped := watch.look(values):
+                    self.kill()
+                    raise Classified(Failure(Outcome.TIMEOUT, stopped, fatal=False))
         return [values[number] for number in range(len(self._ranks))]
 
-    def _give_up(self, number: int, broke: Broke | None) -> None:
+    @staticmethod
+    def _received(connection: Connection) -> Any:
+        try:
+            return connection.recv()
+        except (EOFError, ConnectionError):
+            return None
+
+    def _give_up(self, number: int, broke: Broke | None, asked: str) -> None:
         """Kill all and say what it was: a rank's death rather than what another noticed of it."""
         dead = _first_dead([rank.handle for rank in self._ranks], number if broke is None else None)
-        ranks = self.world.ranks
         self.kill()
         if dead is not None:
-            raise Classified(Failure(Outcome.CRASHED, f"rank {dead[0]} of {ranks} {dead[1]}", fatal=False))
+            raise Classified(self._lost(*dead, asked))
         assert broke is not None, "a rank whose connection is closed has ended"
+        ranks = self.world.ranks
         raise Classified(Failure(broke.outcome, f"rank {number} of {ranks}: {broke.reason}", fatal=False))
 
+    def _lost(self, number: int, how: str, asked: str) -> Failure:
+        """A rank's death, by the kernel where that has killed for want of memory since these ranks were started here."""
+        reason = f"{self._names.of([number])} {how} before it answered {asked}"
+        if how == ended(-signal.SIGKILL) and self._is_here(number) and oom_kill_count() > self._oom_kills:
+            return Failure(Outcome.OUT_OF_MEMORY, f"{reason}: the kernel killed it for lack of host memory", fatal=False)
+        return Failure(Outcome.CRASHED, reason, fatal=False)
 
-class Watch:
-    """Looks at ranks that have been silent: one that is stopped has all others wait, and none of them answers."""
-
-    def __init__(self, handles: Sequence[Handle], asked: str) -> None:
-        self._handles, self._asked = handles, asked
-        self._looks: dict[int, int] = {}  # how often in a row a rank was seen stopped
-        self._silences = 0
-
-    def look(self, answered: Collection[int]) -> str:
-        """Which ranks stood still, where it was seen ``LOOKS`` times in a row; empty where none did, or not yet.
-
-        Times are no guide: whoever stops all ranks stops this process too, and continues them one by one.
-        """
-        silent = [number for number in range(len(self._handles)) if number not in answered]
-        self._looks = {number: self._looks.get(number, 0) + 1 for number in silent if self._handles[number].is_stopped()}
-        self._silences += 1
-        if self._silences == LOOKS and answered:
-            late_s = LOOKS * SILENCE_S
-            sys.stderr.write(f"{self._named(silent)} did not answer {self._asked} within {late_s:g} s, others did\n")
-            sys.stderr.flush()
-        stopped = [number for number, looks in self._looks.items() if looks >= LOOKS]
-        return f"{self._named(stopped)} stood still: stopped by a signal, and did not answer {self._asked}" if stopped else ""
-
-    def _named(self, numbers: Sequence[int]) -> str:
-        return f"rank{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))} of {len(self._handles)}"
+    def _is_here(self, number: int) -> bool:
+        places = _places(self.world)
+        return not places or places[number].host == places[0].host
 
 
 def _starter(world: World) -> Starter:
@@ -185,6 +202,12 @@ def _starter(world: World) -> Starter:
     places = Places.told()
     assert places is not None, "such a case is refused where there is no launcher"
     return JoinedRanks(places)
+
+
+def _places(world: World) -> tuple[Place, ...]:
+    """Where the ranks of a launcher are; empty for children of this process."""
+    places = Places.told() if world.joined else None
+    return () if places is None else places.ranks[: world.ranks]
 
 
 def _store(host: str) -> dist.TCPStore:

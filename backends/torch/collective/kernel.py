@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from backends.failures import Classified
+from backends.host.cpuinfo import processors
 from backends.torch.collective import forced
 from backends.torch.collective.crew import Crew, Group
 from backends.torch.collective.orders import (
@@ -30,8 +31,10 @@ from suite.backend import Failure, Observed, Probe, Reference
 from suite.collectives import own
 from suite.collectives.bandwidth import busbw_formula
 from suite.collectives.choice import LIBRARY
+from suite.collectives.cores import Host, described
 from suite.collectives.log.observed import Observation
 from suite.collectives.part import Part
+from suite.collectives.transport import Transport
 from suite.jobs.collective import Task
 from suite.jobs.collective.task import OWN
 from suite.outcome import Outcome
@@ -106,6 +109,7 @@ class CollectiveKernel:
             "library": self._library,
             **({"set": variables} if (variables := self._variables()) else {}),
             **joined_description(task),
+            **described(hosts_of(task)),
             "asked": task.choice.label,
             **({} if task.implementation == OWN else forced.described(self._observation())),
             "busbw": busbw_formula(task.op) if task.transport.has_bandwidth else "none: the ranks take turns on one device",
@@ -173,6 +177,14 @@ def joined_description(task: Task) -> dict[str, Any]:
     if places is None:
         return {}
     return {"ranks_from": places.launcher, "hosts": len({place.host for place in places.ranks[: task.ranks]})}
+
+
+def hosts_of(task: Task) -> tuple[Host, ...]:
+    """Where ranks are that compute on processors, with the cores that they have there; none of ranks on devices."""
+    if task.transport is not Transport.HOST:
+        return ()
+    places = Places.told() if task.joined else None
+    return (Host(task.ranks, processors().cores),) if places is None else places.hosts_of(task.ranks)
 
 
 def _slices(probe: Probe) -> tuple[Part, ...]:

@@ -1,7 +1,7 @@
 """What a crew tells its ranks and what they answer, over a pipe a rank.
 
-Every order goes to all ranks, and every rank answers it with ``Done`` or ``Broke``.  A ticket is a number of the crew's for one
-collective, a group a number for one process group.
+Every order goes to all ranks, and every rank answers it with ``Done`` or ``Broke``; until then one that stands still says
+``Waits``.  A ticket is a number of the crew's for one collective, a group a number for one process group.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,8 @@ from suite.collectives.data import Kind
 from suite.collectives.part import Part
 from suite.jobs.collective import Task
 from suite.outcome import Outcome
+
+OUTSIDE = -1
 
 
 class OpenGroup(NamedTuple):
@@ -131,6 +133,15 @@ class Broke(NamedTuple):
 
     outcome: Outcome
     reason: str
+
+
+class Waits(NamedTuple):
+    """No answer: the rank stands still in this iteration of the order, which it has entered to do with the others.
+
+    ``OUTSIDE`` where it has entered none.
+    """
+
+    iteration: int
 
 
 class Moves(NamedTuple):

@@ -64,7 +64,7 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> CollectiveKerne
     version = forced.nccl_version()
     if task.choice.proto is Proto.LL128:
         unforced = task._replace(choice=task.choice._replace(algo=None, proto=None))
-        known = crew.group("nccl", forced.group_environment(unforced, version)).log
+        known = crew.log("nccl", forced.group_environment(unforced, version))
         forced.refuse_ll128(task, known, torch.cuda.get_device_capability(target.device))
     group = crew.group("nccl", forced.group_environment(task, version))
     name = group.log.library or ("RCCL" if torch.version.hip else "NCCL")

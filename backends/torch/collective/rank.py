@@ -40,6 +40,7 @@ from backends.torch.collective.orders import (
     Sample,
     TellChoices,
 )
+from backends.torch.collective.progress import Progress
 from backends.torch.collective.record import RankRecord
 from backends.torch.collective.share import Share
 from suite.collectives.log.reader import DebugLog, read_log
@@ -61,6 +62,7 @@ class Rank:
         self._groups: dict[int, Any] = {}
         self._shares: dict[int, Share] = {}
         self._library = DebugLog()
+        self.enter: Callable[[int], None] = lambda _: None  # told where this rank waits for the others
 
     def carry_out(self, order: Order) -> Any:
         """Carry out one order, and keep what the library logged meanwhile with the share that it was for."""
@@ -90,7 +92,7 @@ class Rank:
             case CloseGroup(group):
                 return dist.destroy_process_group(self._groups.pop(group))
             case Make(ticket, task, group):
-                share = Share(task, self._number, self._groups[group], self._device, self._wait, dist.barrier)
+                share = Share(task, self._number, self._groups[group], self._device, self._wait, dist.barrier, self.enter)
                 self._shares[ticket] = share
                 return share.moves
             case Discard(ticket):
@@ -119,6 +121,7 @@ class Rank:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+        self.enter(0)
         group = dist.new_group(backend=backend, timeout=NEVER)
         dist.all_reduce(torch.zeros(3, dtype=torch.uint8, device=self._device), group=group)
         self._wait()
@@ -143,11 +146,13 @@ class Rank:
             torch.cuda.synchronize(self._device)
 
 
-def serve(connection: Connection, rank: Rank) -> None:
+def serve(connection: Connection, rank: Rank, progress: Progress) -> None:
     """Answer until the crew says ``Leave`` or is gone."""
+    rank.enter = progress.enter
     with suppress(EOFError, ConnectionError):
         while not isinstance(order := connection.recv(), Leave):
-            connection.send(_answer(rank, order))
+            progress.begin()
+            progress.answer(_answer(rank, order))
 
 
 def _answer(rank: Rank, order: Order) -> Done | Broke:
@@ -181,7 +186,10 @@ def main(make: Callable[[int, torch.device, Callable[[], str], RankRecord | None
             log_text = ending.enter_context(closing(DebugFile())).new_text  # before NCCL is first asked for anything
         connection = _connected(given)
         record = RankRecord(given.record, given.rank) if given.record else None
-        serve(connection, make(given.rank, join(given), log_text, record))
+        progress = ending.enter_context(Progress(connection))
+        progress.begin()
+        progress.enter(0)  # to join is the first thing that ranks do together
+        serve(connection, make(given.rank, join(given), log_text, record), progress)
         dist.destroy_process_group()
     return 0
 

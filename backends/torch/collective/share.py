@@ -18,11 +18,22 @@ from suite.jobs.collective import Task
 
 
 class Share:
-    """``wait`` returns when the device has done everything, ``barrier`` when every rank has come to it."""
+    """``wait`` returns when the device has done everything, ``barrier`` when every rank has come to it.
+
+    ``enter`` is told before each iteration in which this rank waits for the others.
+    """
 
     def __init__(
-        self, task: Task, rank: int, group: Any, device: torch.device, wait: Callable[[], None], barrier: Callable[[], None]
+        self,
+        task: Task,
+        rank: int,
+        group: Any,
+        device: torch.device,
+        wait: Callable[[], None],
+        barrier: Callable[[], None],
+        enter: Callable[[int], None] = lambda _: None,
     ) -> None:
+        self._enter = enter
         self._task, self._rank, self._wait, self._barrier = task, rank, wait, barrier
         self._buffers = allocate(task, rank, device)
         self._call, moves = launch(task, rank, self._buffers, group)
@@ -44,6 +55,7 @@ class Share:
             self._buffers.write(self._drawn)
 
     def launch(self) -> None:
+        self._enter(0)
         self._call()
         self._wait()
 
@@ -54,6 +66,7 @@ class Share:
             if self._fresh and iteration % self._fresh == 0:
                 self._buffers.write(self._drawn)
                 self._wait()
+            self._enter(iteration)
             self._barrier()
             began_ns = time.perf_counter_ns()
             self._call()

@@ -33,7 +33,8 @@ class CollectiveSettings(JobSettings):
     ``share_device`` puts all ranks on one GPU, which proves that things work: no time of it is a bandwidth.
 
     ``joined`` is set by a run that torchrun, srun or mpirun started: how many ranks there are, of which it starts none.  In a
-    file that repeats such a run it is how many there have to be, and ``world_sizes`` are then as they stand.
+    file that repeats such a run it is how many there have to be, and ``world_sizes`` are then as they stand.  ``joined_by`` and
+    ``joined_per_host`` are set with it: which of the three started them, and how many on each host, 0 where that is not known.
     """
 
     name: str = "collective"
@@ -47,6 +48,8 @@ class CollectiveSettings(JobSettings):
     in_place: list[bool] = field(default_factory=lambda: [True])
     share_device: bool = False
     joined: int = 0
+    joined_by: str = ""
+    joined_per_host: int = 0
 
 
 def check_settings(settings: CollectiveSettings) -> None:

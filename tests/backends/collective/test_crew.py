@@ -1,9 +1,12 @@
 """The crew of ranks: kept from case to case, exchanged for another world, and never left behind."""
 
+import json
 import os
+import re
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,16 +14,23 @@ import torch
 import torch.distributed as dist
 
 from backends.failures import Classified
+from backends.host.cpuinfo import processors
 from backends.torch.collective import debug_file, port
-from backends.torch.collective.crew import LOOKS, SILENCE_S, Crew, Watch
+from backends.torch.collective.crew import Crew
 from backends.torch.collective.debug_file import DebugFile
-from backends.torch.collective.orders import CloseGroup, Discard, Order
+from backends.torch.collective.kernel import hosts_of
+from backends.torch.collective.naming import Names
+from backends.torch.collective.orders import OUTSIDE, CloseGroup, Discard, Order, Sample, Waits
 from backends.torch.collective.port import Crews
+from backends.torch.collective.watch import LOOKS, SILENCE_S, STALE_S, Watch
 from backends.torch.target import cpu_target, cuda_target
 from suite.case import Case, Regime, Workload, items
+from suite.collectives.cores import Host, mark
 from suite.collectives.names import Algo, Op
+from suite.collectives.transport import Transport
 from suite.outcome import Outcome
-from tests.backends.collective.helpers import crew_of, prepared, task, world
+from suite.ranks.places import Place, Places
+from tests.backends.collective.helpers import STRANGE_RANK, crew_of, prepared, task, world
 from tests.processes.bench import gone_within
 
 CALL = Regime("warm", "sustained", "call")
@@ -40,6 +50,11 @@ def case(backend: str = "cpu", *, ranks: int = 2, fmt: str = "fp32", regime: Reg
     return Case(Workload("collective", fmt, params), "library", backend, regime, switches)
 
 
+def named(rank: int, pids: Sequence[int], said: str) -> str:
+    """What begins with a rank of this process's own, as a pattern."""
+    return re.escape(f"rank {rank} of {len(pids)} (host 1 of 1, pid {pids[rank]}) {said}") + "$"
+
+
 def test_one_world_has_its_ranks_until_another_is_asked_for(crews: Crews) -> None:
     first = crews.of(world(2))
     assert crews.of(world(2)) is first
@@ -52,7 +67,7 @@ def test_one_world_has_its_ranks_until_another_is_asked_for(crews: Crews) -> Non
 def test_ranks_that_were_given_up_are_started_anew(crews: Crews) -> None:
     first = crews.of(world(2))
     os.kill(first.pids[1], 9)
-    with pytest.raises(Classified, match="rank 1 of 2 died with SIGKILL"):
+    with pytest.raises(Classified, match=named(1, first.pids, "died with SIGKILL before it answered OpenGroup")):
         prepared(first, task(Op.ALL_REDUCE, 2, 1000))
     again = crews.of(world(2))
     assert again is not first
@@ -76,6 +91,30 @@ def test_a_group_is_shared_while_it_is_used_and_destroyed_for_the_next(pair: Cre
     told.clear()
     pair.group("gloo", (("NCCL_ALGO", "Tree"),))
     assert {each.group for each in told if isinstance(each, CloseGroup)} == {group.number, ring.number}
+
+
+def test_what_was_logged_of_a_group_is_known_after_it_is_destroyed(pair: Crew) -> None:
+    plain, forced = (("NCCL_ALGO", None),), (("NCCL_ALGO", "Tree"),)
+    log = pair.log("gloo", plain)
+    pair.group("gloo", forced)
+    made = pair.number()
+    assert pair.log("gloo", plain) is log
+    assert pair.number() == made + 1, "a group was made again"
+
+
+def test_a_result_says_that_its_ranks_shared_cores(pair: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = prepared(pair, task(Op.ALL_REDUCE, 2, 1000))
+    for cores, said in ((1, "ranks share cores: 2 ranks on 1 core"), (2, "")):
+        found = replace(processors(), cores=cores)
+        monkeypatch.setattr("backends.torch.collective.kernel.processors", lambda found=found: found)
+        assert mark(kernel.describe()) == said
+    kernel.close()
+    over_devices = task(Op.ALL_REDUCE, 2, 1000)._replace(transport=Transport.SHARED_GPU)
+    assert hosts_of(over_devices) == ()
+    joined = task(Op.ALL_REDUCE, 3, 1000)._replace(joined=True)
+    places = (Place("a", "10.0.0.1", 0, 1), Place("b", "10.0.0.2", 0, 2), Place("b", "10.0.0.2", 1, 2))
+    with Places("srun", "10.0.0.1", 1, "secret", places).telling("/tmp/nothing"):
+        assert hosts_of(joined) == (Host(1, 1), Host(2, 2))
 
 
 def test_a_kernel_that_cannot_be_made_leaves_no_buffers(pair: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,12 +197,57 @@ def test_a_rank_that_a_signal_stopped_is_named_while_the_others_wait_for_it() ->
     with crew_of(3) as crew:
         kernel = prepared(crew, task(Op.ALL_REDUCE, 3, 1000))
         os.kill(crew.pids[1], signal.SIGSTOP)
+        pids = crew.pids
         with pytest.raises(Classified) as raised:
             kernel.enqueue(0)
     found = raised.value.failure
     assert (found.outcome, found.fatal) == (Outcome.TIMEOUT, False)
-    assert found.reason == "rank 1 of 3 stood still: stopped by a signal, and did not answer Launch"
+    said = "stood still: stopped by a signal, and did not answer Launch of all_reduce 1000 B fp32 (library)"
+    assert re.match(named(1, pids, said), found.reason)
     assert not crew.alive
+
+
+def test_a_rank_that_is_killed_while_the_others_wait_for_it_is_named_with_what_it_was_told(crews: Crews) -> None:
+    crew = crews.of(world(3))
+    kernel = prepared(crew, task(Op.ALL_GATHER, 3, 3 * 2**10, own=Algo.RING))
+    pids = crew.pids
+    os.kill(pids[2], signal.SIGKILL)
+    with pytest.raises(Classified) as raised:
+        kernel.enqueue(0)
+    assert raised.value.failure.outcome is Outcome.CRASHED
+    said = "died with SIGKILL before it answered Launch of all_gather 3 KiB fp32 (own ring/library)"
+    assert re.match(named(2, pids, said), raised.value.failure.reason)
+
+
+def test_a_rank_that_the_kernel_killed_for_memory_ran_out_of_it(crews: Crews, monkeypatch: pytest.MonkeyPatch) -> None:
+    crew = crews.of(world(2))
+    kernel = prepared(crew, task(Op.ALL_REDUCE, 2, 1000))
+    pids = crew.pids
+    os.kill(pids[1], signal.SIGKILL)
+    monkeypatch.setattr("backends.torch.collective.crew.oom_kill_count", lambda: crew._oom_kills + 1)
+    with pytest.raises(Classified) as raised:
+        kernel.enqueue(0)
+    assert raised.value.failure.outcome is Outcome.OUT_OF_MEMORY
+    said = "died with SIGKILL before it answered Launch of all_reduce 1000 B fp32 (library): the kernel killed it for lack of "
+    assert re.match(named(1, pids, f"{said}host memory"), raised.value.failure.reason)
+
+
+LATE_BYTES, LATE_S = 4000, (LOOKS + 2) * SILENCE_S + STALE_S
+
+
+@pytest.mark.parametrize(("at", "iteration", "where"), [("Launch", 0, ""), ("Sample", 5, "iteration 6 of ")])
+def test_a_rank_that_does_not_come_to_a_collective_is_named_while_the_others_wait(
+    at: str, iteration: int, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It lives and nobody has stopped it; once it comes, all goes on."""
+    late = {"fault": "late", "rank": 1, "bytes": LATE_BYTES, "at": at, "iteration": iteration, "late_s": LATE_S}
+    monkeypatch.setenv("ROOFBENCH_PLANTED", json.dumps([late]))
+    with crew_of(3, STRANGE_RANK) as crew:
+        kernel = prepared(crew, task(Op.ALL_REDUCE, 3, LATE_BYTES))
+        assert len(crew.ask(Sample(kernel.ticket, 8))[1]) == 8
+        (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("rank")]
+        said = f"did not come to {where}{at} of all_reduce 4000 B fp32 (library), others wait there"
+        assert re.match(named(1, crew.pids, said), line)
 
 
 class Seen:
@@ -199,3 +283,65 @@ def test_ranks_that_others_answered_without_are_named_in_the_log_once(capsys: py
     assert [silent.look({1}) for _ in range(2 * LOOKS)] == [""] * 2 * LOOKS
     assert [waiting.look({}) for _ in range(LOOKS)] == [""] * LOOKS  # of an order for which all wait nobody can tell
     assert capsys.readouterr().err == f"ranks 0, 2 of 3 did not answer Observe within {LOOKS * SILENCE_S:g} s, others did\n"
+
+
+class Clock:
+    """Of the crew's process, in a test's hands."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 100.0
+        monkeypatch.setattr("backends.torch.collective.watch.time.monotonic", lambda: self.now_s)
+
+
+def told(watch: Watch, clock: Clock, waits: dict[int, int], looks: int, answered: Sequence[int] = ()) -> None:
+    """So many looks a second apart, before each of which those ranks say where they wait."""
+    for _ in range(looks):
+        clock.now_s += SILENCE_S
+        for number, iteration in waits.items():
+            watch.heard(number, Waits(iteration))
+        watch.look(answered)
+
+
+@pytest.mark.parametrize(
+    ("waits", "answered", "said"),
+    [
+        ({0: 4, 1: 3, 2: 4}, [], "rank 1 of 3 did not come to iteration 5 of Sample of x, others wait there"),
+        ({0: 4}, [], "ranks 1, 2 of 3 did not come to iteration 5 of Sample of x, others wait there"),  # they say nothing
+        ({0: 0, 1: OUTSIDE}, [2], "rank 1 of 3 did not come to Sample of x, others wait there"),
+        ({0: 7, 1: 7, 2: 7}, [], "ranks 0, 1, 2 of 3 have come to iteration 8 of Sample of x, and none goes on"),
+        ({0: OUTSIDE, 1: OUTSIDE, 2: OUTSIDE}, [], ""),  # each has work of its own
+        ({0: OUTSIDE}, [1, 2], "rank 0 of 3 did not answer Sample of x within 3 s, others did"),
+        ({0: 2}, [1, 2], "rank 0 of 3 did not answer Sample of x within 3 s, others did"),
+        ({}, [], ""),
+    ],
+)
+def test_who_is_waited_for_is_whoever_is_not_where_others_are(
+    waits: dict[int, int],
+    answered: list[int],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    watch, clock = Watch([Seen() for _ in range(3)], "Sample of x"), Clock(monkeypatch)
+    told(watch, clock, waits, LOOKS - 1, answered)
+    assert capsys.readouterr().err == ""
+    told(watch, clock, waits, 2 * LOOKS, answered)
+    assert capsys.readouterr().err == (f"{said}\n" if said else "")
+
+
+def test_ranks_that_go_on_are_not_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    watch, clock = Watch([Seen(), Seen()], "Sample"), Clock(monkeypatch)
+    for iteration in range(5):  # of a second each, in which one or the other stands still for a moment
+        told(watch, clock, {iteration % 2: iteration}, 1)
+    clock.now_s += STALE_S  # what was said has passed since
+    told(watch, clock, {}, LOOKS)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_rank_of_a_launcher_is_named_with_its_host() -> None:
+    places = [Place("a", "10.0.0.1", 0), Place("b", "10.0.0.2", 0), Place("b", "10.0.0.2", 1)]
+    names = Names([0, 0, 0], places)
+    assert names.of([2]) == "rank 2 of 3 (host 2 of 2, local rank 1)"
+    assert names.of([1, 2]) == "ranks 1, 2 of 3 (host 2 of 2)"
+    assert names.of([0, 1]) == "ranks 0, 1 of 3 (hosts 1, 2 of 2)"
+    assert Names([7, 8]).of([0, 1]) == "ranks 0, 1 of 2"

@@ -1,5 +1,6 @@
 """A rank that is killed, hangs, raises or computes wrong ends its own case, within the limit, and no other of the sweep."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -77,18 +78,27 @@ def test_a_rank_that_is_killed_is_a_crash_that_says_which(ended: dict[int, Ended
     is_killed(of(ended, "kill", "Sample"))
 
 
-def is_killed(ended: Ended) -> None:
+def is_killed(ended: Ended, order: str = "Sample") -> None:
+    is_crash(ended, f"died with SIGKILL before it answered {order} of all_reduce 8000 B fp32 (own ring/library)")
+
+
+def is_crash(ended: Ended, said: str) -> None:
     found = ended.measurement
-    assert (found.outcome, found.reason) == (Outcome.CRASHED, "rank 1 of 2 died with SIGKILL")
+    assert found.outcome is Outcome.CRASHED
+    assert re.fullmatch(rf"rank 1 of 2 \(host 1 of 1, pid \d+\) {re.escape(said)}", found.reason)
 
 
 def test_a_rank_that_leaves_is_a_crash_with_its_status(ended: dict[int, Ended]) -> None:
-    found = of(ended, "leave", "Sample").measurement
-    assert (found.outcome, found.reason) == (Outcome.CRASHED, "rank 1 of 2 left with status 3")
+    said = "left with status 3 before it answered Sample of all_reduce 16000 B fp32 (own ring/library)"
+    is_crash(of(ended, "leave", "Sample"), said)
 
 
-def test_a_rank_that_hangs_is_a_timeout_of_the_phase_at_its_limit(ended: dict[int, Ended]) -> None:
-    is_a_timeout(of(ended, "hang", "Sample"), "measure")
+def test_a_rank_that_hangs_is_a_timeout_of_the_phase_at_its_limit_that_says_which(ended: dict[int, Ended]) -> None:
+    found = of(ended, "hang", "Sample")
+    is_a_timeout(found, "measure")
+    said = "did not come to Sample of all_reduce 24000 B fp32 (own ring/library), others wait there"
+    line = rf"; last log line: rank 1 of 2 \(host 1 of 1, pid \d+\) {re.escape(said)}$"
+    assert re.search(line, found.measurement.reason)
 
 
 def is_a_timeout(ended: Ended, phase: str) -> None:
@@ -101,10 +111,12 @@ def is_a_timeout(ended: Ended, phase: str) -> None:
 
 @pytest.mark.thorough
 def test_a_rank_that_is_killed_or_hangs_at_another_order_ends_its_case_alike(ended_elsewhere: dict[int, Ended]) -> None:
-    is_killed(ended_elsewhere[STEP])
+    is_killed(ended_elsewhere[STEP], "Launch")
     is_a_timeout(ended_elsewhere[2 * STEP], "verify")
-    assert ended_elsewhere[2 * STEP].measurement.reason.endswith(
-        "last log line: rank 1 of 2 did not answer Observe within 3 s, others did"
+    assert re.search(
+        r"last log line: rank 1 of 2 \(host 1 of 1, pid \d+\) did not answer Observe of all_reduce 16000 B fp32 "
+        r"\(own ring/library\) within 3 s, others did$",
+        ended_elsewhere[2 * STEP].measurement.reason,
     )
     assert sound(ended_elsewhere) == [Outcome.OK] * len(ELSEWHERE)
 

@@ -50,7 +50,11 @@ def test_the_case_that_a_rank_died_in_crashed_and_the_others_are_left(tmp_path: 
         rows = [row for row in reader.results() if row.job == "collective"]
     assert run.status == "interrupted"
     assert [row.outcome for row in rows] == ["ok", "crashed"]
-    assert rows[1].reason == "rank 1 of 2 is gone with the process that kept it"
+    assert re.fullmatch(
+        r"rank 1 of 2 \(host 1 of 1, local rank 0\) is gone with the process that kept it before it answered \w+ of "
+        r"all_reduce 1 KiB fp32 \(own ring/library\)",
+        rows[1].reason,
+    )
 
     again = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "suite.cli", "run"]
     done = subprocess.run([*again, "resume=latest", store], capture_output=True, text=True, timeout=LIMIT_S, check=False)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from backends.failures import Classified
+from backends.host.cpuinfo import processors
 from backends.jax.collective import port, rows
 from backends.jax.collective.crew import Crew, Crews
 from backends.jax.collective.kernel import XlaCollective
@@ -17,6 +19,7 @@ from backends.jax.target import Target
 from suite.case import Case, Regime, Workload, items
 from suite.collectives import own
 from suite.collectives.choice import Choice
+from suite.collectives.cores import mark
 from suite.collectives.data import Inputs
 from suite.collectives.message import message
 from suite.collectives.names import Algo, Op
@@ -86,6 +89,14 @@ def test_the_ring_moves_what_its_formula_says(crew: Crew, op: Op) -> None:
     assert described["sent_bytes"][0] == (6_000 if op is Op.ALL_REDUCE else 3_000)
     assert described["operations"] == ["collective-permute"]
     assert described["algorithm_source"] == "own"
+
+
+def test_a_result_says_that_its_ranks_shared_cores(crew: Crew, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = XlaCollective(crew, task(Op.ALL_REDUCE, 4096), 3)
+    for cores, said in ((RANKS - 1, "ranks share cores: 4 ranks on 3 cores"), (RANKS, "")):
+        found = replace(processors(), cores=cores)
+        monkeypatch.setattr("backends.jax.collective.kernel.processors", lambda found=found: found)
+        assert mark(made.describe()) == said
 
 
 def test_what_the_library_made_of_it_is_told(crew: Crew) -> None:
