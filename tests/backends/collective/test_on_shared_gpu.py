@@ -10,6 +10,7 @@ from backends.failures import Classified
 from backends.torch.collective.crew import Crew
 from backends.torch.collective.forced import group_environment, nccl_version
 from backends.torch.collective.kernel import CollectiveKernel
+from backends.torch.collective.port import Crews
 from backends.torch.collective.starting import World
 from suite.collectives.choice import Choice
 from suite.collectives.message import message
@@ -29,11 +30,17 @@ RANKS, SIZE = 2, 65_536
 RING = Choice(Algo.RING, Proto.SIMPLE)
 
 
-@pytest.fixture
-def crew() -> Iterator[Crew]:
-    found = Crew(World(Transport.SHARED_GPU, ("cuda:0",) * RANKS))
+@pytest.fixture(scope="module")
+def crews() -> Iterator[Crews]:
+    found = Crews()
     yield found
-    found.close()
+    found.dismiss()
+
+
+@pytest.fixture
+def crew(crews: Crews) -> Crew:
+    """The ranks of the test before, or others where those were lost."""
+    return crews.of(World(Transport.SHARED_GPU, ("cuda:0",) * RANKS))
 
 
 def asked(choice: Choice) -> Task:
@@ -52,12 +59,15 @@ def test_what_is_asked_for_runs_and_is_right(crew: Crew, algo: Algo, proto: Prot
     kernel = made(crew, asked(Choice(algo, proto)))
     assert checked(kernel, 2).passed
     told = kernel.describe()
+    kernel.close()
     assert (told["asked"], told["honoured"]) == (f"{algo}/{proto}", True)
     assert {(ran["algo"], ran["proto"]) for ran in told["observed"]} == {(algo, proto)}
 
 
 def test_the_cost_table_of_the_communicator_is_stored(crew: Crew) -> None:
-    table = made(crew, asked(RING)).describe()["model of the library"]
+    kernel = made(crew, asked(RING))
+    table = kernel.describe()["model of the library"]
+    kernel.close()
     assert table["ring/simple"][1] > 0
 
 
