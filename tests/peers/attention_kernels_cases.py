@@ -35,6 +35,7 @@ def cases() -> Iterator[Case]:
 
     hopper = [
         HopperConfig(),
+        HopperConfig(overlapped=False),
         HopperConfig(resident=False),
         HopperConfig(ordered=False),
         HopperConfig(stages=3, own_output=False),

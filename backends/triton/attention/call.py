@@ -127,6 +127,7 @@ def hopper_constants(problem: Problem, config: HopperConfig) -> dict[str, Any]:
         "SKEWED": first is not None or (last is not None and not _one_block_a_tile(last, config.block)),
         "RAGGED": problem.kv_len % config.block != 0,
         "ORDERED": config.ordered,
+        "OVERLAPPED": config.overlapped,
         "OWN_OUTPUT": config.own_output,
         "REGISTERS": config.registers,
     }

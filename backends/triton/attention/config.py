@@ -30,20 +30,27 @@ class Config(NamedTuple):
 class HopperConfig(NamedTuple):
     """Of the forward kernel for Hopper.
 
-    ``ordered`` groups take turns at the tensor cores; ``own_output`` has buffers for the output besides those of the queries;
-    ``resident`` programs stay and go through many tiles.
+    ``ordered`` groups take turns at the tensor cores; where they are ``overlapped`` a group computes exponentials while its own
+    values are multiplied, else only while the other group multiplies; ``own_output`` has buffers for the output besides those
+    of the queries; ``resident`` programs stay and go through many tiles.
     """
 
     block: int = HOPPER_BLOCK
     stages: int = 2
     ordered: bool = True
+    overlapped: bool = True
     own_output: bool = True
     resident: bool = True
     registers: int = 240
 
     @property
     def label(self) -> str:
-        said = {"in turns": self.ordered, "own output": self.own_output, "resident": self.resident}
+        said = {
+            "in turns": self.ordered,
+            "overlapped": self.overlapped,
+            "own output": self.own_output,
+            "resident": self.resident,
+        }
         return ", ".join([f"128x{self.block}", f"{self.stages} stages", *(name for name, holds in said.items() if holds)])
 
 

@@ -112,6 +112,23 @@ def softened(scores, peak, scale_log2, GUARDED: gl.constexpr):
 
 
 @gluon.jit
+def kept_before_a_wait(sums):
+    """The same sums, held in front of the wait for a product that follows.
+
+    The assembler moves such a wait above any arithmetic, and then nothing of a group overlaps; above a store to memory it does
+    not.  This one stores where a sum of exponentials is negative, which none is.
+    """
+    return gl.inline_asm_elementwise(
+        "{ .reg .pred p; .reg .u32 a; mov.u32 a, 0; setp.lt.f32 p, $1, 0f00000000; @p st.shared.f32 [a], $1; mov.b32 $0, $1; }",
+        "=f,f",
+        [sums],
+        gl.float32,
+        is_pure=False,
+        pack=1,
+    )
+
+
+@gluon.jit
 def step(
     q_tile,
     k_smem,
@@ -137,6 +154,7 @@ def step(
     MASKED: gl.constexpr,
     SKEWED: gl.constexpr,
     ORDERED: gl.constexpr,
+    OVERLAPPED: gl.constexpr,
     S_LAYOUT: gl.constexpr,
     P_LAYOUT: gl.constexpr,
 ):
@@ -161,6 +179,8 @@ def step(
         scores = hidden(scores, row, at, first, last, kv_len, BLOCK, LEFT, RIGHT)
     exponentials, peak, shrink = softened(scores, peak, scale_log2, SKEWED)
     total = total * shrink + gl.sum(exponentials, 1)
+    if OVERLAPPED:
+        total = kept_before_a_wait(total)
     acc = warpgroup_mma_wait(0, deps=[acc])
     mbarrier.arrive(v_empty.index(before))
     acc = acc * gl.convert_layout(shrink, gl.SliceLayout(1, acc.type.layout))[:, None]
@@ -192,6 +212,7 @@ def attend(
     SKEWED: gl.constexpr,
     RAGGED: gl.constexpr,
     ORDERED: gl.constexpr,
+    OVERLAPPED: gl.constexpr,
     OWN_OUTPUT: gl.constexpr,
 ):
     """Everything that one group of four warps does."""
@@ -266,6 +287,7 @@ def attend(
                         True,
                         SKEWED,
                         ORDERED,
+                        OVERLAPPED,
                         S_LAYOUT,
                         P_LAYOUT,
                     )
@@ -298,6 +320,7 @@ def attend(
                     False,
                     SKEWED,
                     ORDERED,
+                    OVERLAPPED,
                     S_LAYOUT,
                     P_LAYOUT,
                 )
@@ -330,6 +353,7 @@ def attend(
                         True,
                         SKEWED,
                         ORDERED,
+                        OVERLAPPED,
                         S_LAYOUT,
                         P_LAYOUT,
                     )
@@ -384,14 +408,16 @@ def forward_on_hopper(
     SKEWED: gl.constexpr,
     RAGGED: gl.constexpr,
     ORDERED: gl.constexpr,
+    OVERLAPPED: gl.constexpr,
     OWN_OUTPUT: gl.constexpr,
     REGISTERS: gl.constexpr,
 ):
     """Descriptors have blocks of ``[1, 1, ROWS, width]`` for Q and O, ``[1, 1, BLOCK, width]`` for K and V.
 
     ``SKEWED``: a tile may have more than one block with a mask, and a query none of whose keys is in the first that it meets.
-    ``RAGGED``: the keys fill no whole number of blocks.  ``ORDERED``: the groups take turns.  ``OWN_OUTPUT``: the output has
-    buffers of its own, so that the next queries can be loaded while it is stored.
+    ``RAGGED``: the keys fill no whole number of blocks.  ``ORDERED``: the groups take turns.  ``OVERLAPPED``: exponentials are
+    computed while the group's own values are multiplied.  ``OWN_OUTPUT``: the output has buffers of its own, so that the next
+    queries can be loaded while it is stored.
     """
     q_smem = gl.allocate_shared_memory(q.dtype, [2, 1, 1, ROWS, q.block_shape[3]], q.layout)
     k_smem = gl.allocate_shared_memory(k.dtype, [STAGES, 1, 1, BLOCK, k.block_shape[3]], k.layout)
@@ -444,6 +470,7 @@ def forward_on_hopper(
                     SKEWED,
                     RAGGED,
                     ORDERED,
+                    OVERLAPPED,
                     OWN_OUTPUT,
                 ),
             ),
@@ -472,6 +499,7 @@ def forward_on_hopper(
                     SKEWED,
                     RAGGED,
                     ORDERED,
+                    OVERLAPPED,
                     OWN_OUTPUT,
                 ),
             ),

@@ -8,6 +8,7 @@ that gives up may take its process with it.
 """
 
 import json
+import re
 import sys
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from backends.triton.gemm.device import Device
 from backends.triton.gemm.instructions import matrix_instructions
 from tests.backends.triton.compiled import DEVICES, registers
 
+DEPENDENCY = re.compile(r"WARPGROUP\.DEPBAR\.LE gsb0, (?P<left>0x\d+)")
 LENGTH = 4096
 RAGGED = LENGTH - 40
 MASKS = {
@@ -92,7 +94,21 @@ def outcome(spec: Spec) -> dict[str, Any]:
         "instructions": matrix_instructions(text),
         "tensor_copies": text.count("cp.async.bulk.tensor"),
         "barriers": text.count("mbarrier.try_wait"),
+        "overlapped": overlapped(kernel.asm["sass"]) if spec.kernel == "hopper" else [],
     }
+
+
+def overlapped(sass: str) -> list[int]:
+    """Exponentials between each wait that leaves a product under way and the wait for that product, as they are executed."""
+    counts: list[int] = []
+    is_under_way = False
+    for line in sass.splitlines():
+        if found := DEPENDENCY.search(line):
+            is_under_way = int(found["left"], 16) > 0
+            counts += [0] if is_under_way else []
+        elif is_under_way:
+            counts[-1] += "MUFU.EX2" in line
+    return counts
 
 
 def main() -> None:

@@ -89,3 +89,14 @@ def test_it_loads_by_the_copy_engine(became: dict[str, dict[str, Any]], spec: st
 @pytest.mark.parametrize("spec", parameters(NO_SPILLS, is_thorough))
 def test_nothing_spills_on_the_device_that_was_measured(became: dict[str, dict[str, Any]], spec: str) -> None:
     assert became[spec]["spilled_bytes"] == 0
+
+
+@pytest.mark.parametrize("spec", ["sm_90/hopper/causal/bf16/128"])
+def test_a_group_computes_exponentials_while_its_own_values_are_multiplied(
+    became: dict[str, dict[str, Any]], spec: str
+) -> None:
+    """The assembler moves a wait above any arithmetic that nothing holds in front of it; then the counts are 0."""
+    counts = became[spec]["overlapped"]
+    block_of_a_thread = 64 * 128 // 128
+    assert len(counts) == 2  # one a group
+    assert min(counts) >= block_of_a_thread
