@@ -235,7 +235,10 @@ def test_a_rank_that_the_kernel_killed_for_memory_ran_out_of_it(crews: Crews, mo
 LATE_BYTES, LATE_S = 4000, (LOOKS + 2) * SILENCE_S + STALE_S
 
 
-@pytest.mark.parametrize(("at", "iteration", "where"), [("Launch", 0, ""), ("Sample", 5, "iteration 6 of ")])
+@pytest.mark.parametrize(
+    ("at", "iteration", "where"),
+    [pytest.param("Launch", 0, "", marks=pytest.mark.thorough), ("Sample", 5, "iteration 6 of ")],
+)
 def test_a_rank_that_does_not_come_to_a_collective_is_named_while_the_others_wait(
     at: str, iteration: int, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
