@@ -51,7 +51,7 @@ def command(store: Path, worlds: Sequence[int], sizes: Sequence[str]) -> list[st
         sys.executable, "-m", "suite.cli", "run", "backend=cpu", "experiment=collectives", "wait_s=120",
         "jobs.collective.ops=[all_reduce]", "jobs.collective.implementations=[own]",
         f"jobs.collective.sizes=[{','.join(sizes)}]",
-        f"jobs.collective.world_sizes=[{','.join(map(str, worlds))}]", "measure.max_time_s=2", "measure.min_time_s=0.1",
+        f"jobs.collective.world_sizes=[{','.join(map(str, worlds))}]", "measure.max_time_s=6", "measure.min_time_s=0.1",
         "measure.deadlines.start_s=120", "measure.deadlines.compile_s=120", f"store.url={store}",
     ]  # fmt: skip
 
