@@ -32,14 +32,14 @@ class CudaBackend(gpu.TorchGpu):
     def select(self, index: int) -> DeviceInfo:
         import torch
 
-        from backends.torch.precision import tune_in_memory
+        from backends.torch.precision import place_tuning_results
         from backends.torch.target import cuda_target
 
         found = self.devices()
         if not 0 <= index < len(found):
             raise DeviceNotFound(f"backend cuda has no device {index}: torch sees {len(found)} CUDA device(s)")
         torch.cuda.set_device(index)
-        tune_in_memory()
+        place_tuning_results()
         self._capability = torch.cuda.get_device_capability(index)
         self._target = cuda_target(index, self._capability)
         self._device = found[index]

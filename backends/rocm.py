@@ -63,14 +63,14 @@ class RocmBackend(gpu.TorchGpu):
 
         from backends.torch import tunable_op
         from backends.torch.hip_target import hip_target, preferred_blas
-        from backends.torch.precision import HAS_TUNABLE_OP, tune_in_memory
+        from backends.torch.precision import HAS_TUNABLE_OP, place_tuning_results
 
         found = self.devices()
         if not 0 <= index < len(found):
             raise DeviceNotFound(f"backend rocm has no device {index}: torch sees {len(found)} AMD device(s)")
         torch.cuda.set_device(index)
         tunable_op.apply(tunable_op.Bounds.of(self._options), self.name, HAS_TUNABLE_OP)
-        tune_in_memory()
+        place_tuning_results()
         self._prefer(self._options["blas"])
         self._device = found[index]
         self._target = hip_target(index, str(found[index].architecture), preferred_blas())

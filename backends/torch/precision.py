@@ -87,11 +87,12 @@ def in_force() -> dict[str, bool]:
     }
 
 
-def tune_in_memory() -> None:
-    """Have TunableOp start from nothing and leave nothing behind: a result that depends on a file found is no result.
+def place_tuning_results() -> None:
+    """Have TunableOp start from nothing and leave nothing behind, unless a user named a file.
 
-    It reads its file when it is first used and appends to it whatever it finds out, wherever the process was started.  A file
-    that a user names stands in the environment of the run with what it held.
+    It reads its file when it is first used and appends to it whatever it finds out, wherever the process was started: a result
+    that depends on a file that happened to be there is none.  One that a user names stands in the environment of the run with
+    what it held.
     """
     if not HAS_TUNABLE_OP:
         return
@@ -111,7 +112,7 @@ def _apply(precision: Precision) -> None:
     matmul.allow_fp16_accumulation = precision.fp16_accumulation
     if HAS_TUNABLE_OP:
         if precision.tunable_op:
-            tune_in_memory()
+            place_tuning_results()
             torch.cuda.tunable.tuning_enable(True)
         torch.cuda.tunable.enable(precision.tunable_op)
 

@@ -140,7 +140,7 @@ def test_older_torch_is_kept_from_writing_at_its_end(monkeypatch: pytest.MonkeyP
     tunable = with_tunable(monkeypatch)
     written = SimpleNamespace(at_exit=True)
     monkeypatch.setattr(FakeTunable, "write_file_on_exit", lambda _, on: setattr(written, "at_exit", on), raising=False)
-    precision.tune_in_memory()
+    precision.place_tuning_results()
     assert (tunable.file, written.at_exit) == (os.devnull, False)
 
 
