@@ -4,15 +4,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.address import choose_one
-from dashboard.case import case_section, choose_case
+from dashboard.around import chosen_value, contests_and_results
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
-from dashboard.contests import side_by_side
 from dashboard.empty import nothing_matches
-from dashboard.listing import results_section
 from dashboard.narrow import Params, Property, asked_of, fields_of, heads_of, heads_words, narrowed, param, picked_of, rows_of
-from dashboard.opening import as_asked, first_value, tells
-from dashboard.rivals import devices_side_by_side
+from dashboard.opening import tells
 from dashboard.selection import Asked, Selection
 from suite.report.lines import WHO, rest_of
 from suite.report.values import SHARES, VALUES, sized
@@ -59,8 +55,7 @@ def render(selection: Selection) -> None:
     found = asked_of(selection)
     properties = (*PROPERTIES, size := size_of(found))
     known = rows_of(selection, found)
-    first = first_value(as_asked(known, fields_of(properties, "a_")), VALUES, "rate")
-    value = VALUES[choose_one("Show", "value", [*VALUES], lambda name: VALUES[name].title, first, follows=True)]
+    value = chosen_value(known, fields_of(properties, "a_"), VALUES, "rate")
     asked = narrowed(found, properties, "a_", [row for row in known if tells(row, value)])
     picked = picked_of(selection, asked)
     rows = {device: each.rows for device, each in picked.items()}
@@ -74,12 +69,7 @@ def render(selection: Selection) -> None:
     say_what_is_left_out(selection, picked)
     if value in SHARES.values():
         st.caption("A share of a roof compares across lengths and devices; a rate says how long one waits.")
-    place = st.container()
-    devices_side_by_side(selection, rows, key="attention")
-    side_by_side((row for each in rows.values() for row in each), "attention", selection.whose)
-    choose_case("attention-table", results_section(selection, "attention"))
-    with place:
-        case_section(selection)
+    contests_and_results(selection, rows, "attention")
 
 
 def size_of(asked: Sequence[Asked]) -> Property:

@@ -3,14 +3,11 @@
 import streamlit as st
 
 from dashboard.address import choose_one
-from dashboard.case import case_section, choose_case
+from dashboard.around import chosen_value, contests_and_results
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
-from dashboard.contests import side_by_side
 from dashboard.empty import nothing_matches
-from dashboard.listing import results_section
 from dashboard.narrow import Property, asked_of, fields_of, heads_of, heads_words, narrowed, param, picked_of, rows_of
-from dashboard.opening import as_asked, first_value, tells
-from dashboard.rivals import devices_side_by_side
+from dashboard.opening import tells
 from dashboard.roofs import bandwidths_of
 from dashboard.selection import Picked, Selection
 from dashboard.shelf import Device
@@ -49,8 +46,7 @@ def render(selection: Selection) -> None:
     found = asked_of(selection)
     with st.container(horizontal=True):
         known = rows_of(selection, found)
-        first = first_value(as_asked(known, fields_of(FIXED, "d_")), VALUES, "bandwidth")
-        value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title, first, follows=True)]
+        value = chosen_value(known, fields_of(FIXED, "d_"), VALUES, "bandwidth")
         along = choose_one("Against", "against", list(ACROSS), SHORT.__getitem__)
     others = [name for name in ACROSS if name != along]
     free = [Property(name, SHORT[name], param(name), alone=False) for name in others]
@@ -60,12 +56,7 @@ def render(selection: Selection) -> None:
     rows = {device: each.rows for device, each in picked.items()}
     draw_lines(selection, rows, fields, (ACROSS[along], value), "decode", _levels(selection, picked, value))
     say_what_is_left_out(selection, picked)
-    place = st.container()
-    devices_side_by_side(selection, rows, key="decode")
-    side_by_side((row for each in rows.values() for row in each), "decode", selection.whose)
-    choose_case("decode-table", results_section(selection, "decode"))
-    with place:
-        case_section(selection)
+    contests_and_results(selection, rows, "decode")
 
 
 def _levels(selection: Selection, picked: dict[Device, Picked], value: Quantity) -> list[Level]:

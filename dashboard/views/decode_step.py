@@ -3,14 +3,11 @@
 import streamlit as st
 
 from dashboard.address import choose_one
-from dashboard.case import case_section, choose_case
+from dashboard.around import chosen_value, contests_and_results
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
-from dashboard.contests import side_by_side
 from dashboard.empty import nothing_matches
-from dashboard.listing import results_section
 from dashboard.narrow import Property, asked_of, fields_of, heads_of, heads_words, narrowed, param, picked_of, rows_of
-from dashboard.opening import as_asked, first_value, tells
-from dashboard.rivals import devices_side_by_side
+from dashboard.opening import tells
 from dashboard.selection import Selection
 from suite.report.curves import Quantity
 from suite.report.lines import WHO, rest_of
@@ -51,8 +48,7 @@ def render(selection: Selection) -> None:
     found = asked_of(selection)
     known = rows_of(selection, found)
     with st.container(horizontal=True):
-        first = first_value(as_asked(known, fields_of(FIXED, "s_")), VALUES, "tokens")
-        value = VALUES[choose_one("Show", "value", list(VALUES), lambda name: VALUES[name].title, first, follows=True)]
+        value = chosen_value(known, fields_of(FIXED, "s_"), VALUES, "tokens")
         along = choose_one("Against", "step_against", list(ACROSS), SHORT.__getitem__)
     (other,) = (name for name in ACROSS if name != along)
     free = Property(other, SHORT[other], param(other), alone=False)
@@ -62,9 +58,4 @@ def render(selection: Selection) -> None:
     rows = {device: each.rows for device, each in picked.items()}
     draw_lines(selection, rows, fields, (ACROSS[along], value), "decode-step")
     say_what_is_left_out(selection, picked)
-    place = st.container()
-    devices_side_by_side(selection, rows, key="decode-step")
-    side_by_side((row for each in rows.values() for row in each), "decode-step", selection.whose)
-    choose_case("decode-step-table", results_section(selection, "decode-step"))
-    with place:
-        case_section(selection)
+    contests_and_results(selection, rows, "decode-step")

@@ -3,14 +3,11 @@
 import streamlit as st
 
 from dashboard.address import choose_one
-from dashboard.case import case_section, choose_case
+from dashboard.around import chosen_value, contests_and_results
 from dashboard.compare_lines import draw_lines, say_what_is_left_out, was_measured
-from dashboard.contests import side_by_side
 from dashboard.empty import nothing_matches
-from dashboard.listing import results_section
 from dashboard.narrow import Params, Property, asked_of, fields_of, narrowed, param, picked_of, rows_of
-from dashboard.opening import as_asked, first_value, tells
-from dashboard.rivals import devices_side_by_side
+from dashboard.opening import tells
 from dashboard.selection import Selection
 from suite.report.curves import Quantity
 from suite.report.lines import WHO, rest_of
@@ -70,8 +67,7 @@ def render(selection: Selection) -> None:
     found = asked_of(selection)
     known = rows_of(selection, found)
     with st.container(horizontal=True):
-        first = first_value(as_asked(known, fields_of(FIXED, "g_")), VALUES, "rate")
-        value = VALUES[choose_one("Show", "value", [*VALUES], lambda name: VALUES[name].title, first, follows=True)]
+        value = chosen_value(known, fields_of(FIXED, "g_"), VALUES, "rate")
         along = choose_one("Against", "grouped_against", [*ACROSS], str.capitalize)
     other = OTHERS[along]
     asked = narrowed(found, (*FIXED, other), "g_", [row for row in known if tells(row, value)])
@@ -82,9 +78,4 @@ def render(selection: Selection) -> None:
     say_what_is_left_out(selection, picked)
     if value in SHARES.values():
         st.caption("A share of a roof compares across sizes and devices; a rate says how long one waits.")
-    place = st.container()
-    devices_side_by_side(selection, rows, key="grouped-gemm")
-    side_by_side((row for each in rows.values() for row in each), "grouped-gemm", selection.whose)
-    choose_case("grouped-gemm-table", results_section(selection, "grouped-gemm"))
-    with place:
-        case_section(selection)
+    contests_and_results(selection, rows, "grouped-gemm")
