@@ -66,11 +66,10 @@ def choices_of_keys(problem: Problem, device: Device) -> Sequence[BackwardConfig
     return _KEYS_WIDE if problem.qk_dim > WIDE else _KEYS
 
 
-SPARED_WORDS_OF_KEYS = 4  # of 64x128 with a causal mask, by Triton 3.6: written before its loops and read behind them
 _KEYS = (
+    BackwardConfig(64, 64, 8, 2),
     BackwardConfig(64, 128, 8, 2),
     BackwardConfig(64, 64, 4, 2),
-    BackwardConfig(64, 64, 8, 2),
     BackwardConfig(32, 128, 8, 2),
     BackwardConfig(32, 64, 8, 2),
     BackwardConfig(32, 64, 4, 2),

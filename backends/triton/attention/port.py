@@ -13,7 +13,6 @@ from backends.torch.attention.way import Task
 from backends.torch.way import Made as MadeReady
 from backends.triton.attention.call import Gradients, Operands, backward_calls, forward_call, hopper_call
 from backends.triton.attention.choices import (
-    SPARED_WORDS_OF_KEYS,
     Choice,
     choices_of_forward,
     choices_of_keys,
@@ -162,12 +161,7 @@ def _gradients(
     saved = maker.first(choices)
     arguments = [(operands, _given(each)) for operands, each in zip(maker.arguments, task.buffers, strict=True)]
     small = BackwardConfig(16, 16, 4, 1)  # of the kernel that is not launched
-    by_keys = Maker(
-        lambda config, each: backward_calls(problem, config, small, device, *each)[:2],
-        arguments,
-        loaded,
-        spared_words=SPARED_WORDS_OF_KEYS,
-    )
+    by_keys = Maker(lambda config, each: backward_calls(problem, config, small, device, *each)[:2], arguments, loaded)
     by_queries = Maker(lambda config, each: backward_calls(problem, small, config, device, *each)[2:], arguments, loaded)
     of_keys, of_queries = choices_of_keys(problem, device), choices_of_queries(problem, device)
     keys, queries = by_keys.first(of_keys), by_queries.first(of_queries)

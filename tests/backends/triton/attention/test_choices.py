@@ -39,7 +39,7 @@ SPECS = (
     "gfx942/keys/causal/bf16/256",
     "gfx942/queries/causal/bf16/256",
 )
-FIRST_OF_ITS_TABLE = ("sm_90/forward/causal/bf16/128", "sm_90/hopper/full/bf16/128", "sm_90/keys/causal/bf16/128/1")
+FIRST_OF_ITS_TABLE = ("sm_90/forward/causal/bf16/128", "sm_90/hopper/full/bf16/128", "sm_90/keys/causal/bf16/128")
 
 
 # What is compiled by default: one of each table on the device with limits, and the widest heads elsewhere.
