@@ -4,7 +4,8 @@
 
 A row is one way to compute one attention: its time, its rate and the ratios to cuDNN and to flash-attn-4.  Every way is
 checked against float64 on tiles and against cuDNN everywhere.  Rows are printed as they come, the most important cases first;
-kernels compile in processes of their own, on all but two cores, ahead of the case that needs them.
+kernels compile in processes of their own, on all but two cores, ahead of the case that needs them, and are launched once in
+another, which is killed where one never ends.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +16,10 @@ from typing import Any
 import torch
 
 from suite.worker.serve import caught, describe
-from tests.peers.attention_kernels_builds import GRADIENTS, HOPPER, PORTABLE, compiled
+from tests.peers.attention_kernels_builds import GRADIENTS, HOPPER, PORTABLE, Build, compiled
 from tests.peers.attention_kernels_cases import DIM, Case, cases
 from tests.peers.attention_kernels_inputs import Inputs
-from tests.peers.attention_kernels_ours import PARTS, backward_runs, ours
+from tests.peers.attention_kernels_ours import PARTS, backward_runs, launched_once, ours
 from tests.peers.attention_kernels_peers import CUDNN, FLASH4
 from tests.peers.attention_kernels_rows import conclusions, row_of
 from tests.peers.comparisons import Comparison, Shown, one_by_one
@@ -26,6 +27,7 @@ from tests.peers.part import Part, Session, run_as_script
 from tests.peers.record import Row, Verdict
 from tests.peers.rotation import Timed, Way, aside, heat, take_turns, timed_here
 from tests.peers.table import NOTHING, number
+from tests.peers.trial import Trial
 
 ROUNDS = 7
 HEAT_S = 0.7
@@ -44,29 +46,40 @@ def run(session: Session) -> None:
     device = of_torch(0)
     ratios: dict[str, list[tuple[float, float]]] = {}
     shown = Shown(session, PART, width=70)
-    todo = [
-        Comparison(
-            {build.key: partial(compiled, build, device) for build in case.builds}, partial(measured, case, device, ratios)
-        )
-        for case in cases()
-    ]
-    one_by_one(shown, todo, FEWEST_SECONDS)
+    with Trial() as trial:
+        todo = [
+            Comparison(
+                {build.key: partial(compiled, build, device) for build in case.builds},
+                partial(measured, case, device, ratios, trial),
+            )
+            for case in cases()
+        ]
+        one_by_one(shown, todo, FEWEST_SECONDS)
     for row in conclusions(ratios):
         shown.show(row)
 
 
-def measured(case: Case, device: Any, ratios: dict[str, list[tuple[float, float]]]) -> list[Row]:
+def measured(case: Case, device: Any, ratios: dict[str, list[tuple[float, float]]], trial: Trial) -> list[Row]:
     """Every way of a case: checked, then timed in turns on a stream of its own; the fastest first."""
     with torch.cuda.stream(aside()):
-        return list(_measured(case, device, ratios))
+        return list(_measured(case, device, ratios, trial))
 
 
-def _measured(case: Case, device: Any, ratios: dict[str, list[tuple[float, float]]]) -> Iterator[Row]:
+def _measured(case: Case, device: Any, ratios: dict[str, list[tuple[float, float]]], trial: Trial) -> Iterator[Row]:
+    runs: list[Build] = []
+    ways = list(case.theirs)
+    lost: list[Row] = []
+    for name, build, make in ours(case, device):
+        reason = trial.reason(partial(launched_once, build, device))
+        if reason:
+            lost.append(PART.without(f"{case.name}: {name}", reason, Verdict.FAILED))
+        else:
+            runs.append(build)
+            ways.append((name, make))
     inputs = Inputs(case.problem)
     found: list[Timed] = []
-    lost: list[Row] = []
     expected: list[torch.Tensor] = []
-    for name, make in [*case.theirs, *ours(case, device)]:
+    for name, make in ways:
         if name == FLASH4 and not find_spec("flash_attn"):
             continue
         timed = made(case, inputs, make, expected)
@@ -76,7 +89,7 @@ def _measured(case: Case, device: Any, ratios: dict[str, list[tuple[float, float
             lost.append(PART.without(f"{case.name}: {name}", timed, Verdict.FAILED))
     expected.clear()
     if case.backward:
-        found += _parts(case, device, inputs)
+        found += _parts(runs, device, inputs)
     if found:
         heat(found[0], HEAT_S)
     take_turns(found, ROUNDS)
@@ -94,12 +107,12 @@ def _measured(case: Case, device: Any, ratios: dict[str, list[tuple[float, float
             ratios.setdefault(("backward " if case.backward else "forward ") + kind, []).append((bases[0] / best, flash4_ratio))
 
 
-def _parts(case: Case, device: Any, inputs: Inputs) -> list[Timed]:
+def _parts(builds: Sequence[Build], device: Any, inputs: Inputs) -> list[Timed]:
     """The launches of every backward pass of ours one by one, each way to cut one once."""
     found: dict[str, Timed] = {}
 
     def prepare() -> None:
-        for build in case.builds:
+        for build in builds:
             if build.kind != GRADIENTS:
                 continue
             runs, _ = backward_runs(build, device, inputs)

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 
-from tests.peers.attention_kernels_builds import GRADIENTS, HOPPER_GRADIENTS, PORTABLE, Build, calls_of
+from suite.worker.serve import caught, describe
+from tests.peers.attention_kernels_builds import GRADIENTS, HOPPER, HOPPER_GRADIENTS, PORTABLE, Build, calls_of
 from tests.peers.attention_kernels_cases import Case
 from tests.peers.attention_kernels_inputs import Inputs, Tensors
 from tests.peers.rotation import Way
@@ -14,18 +15,35 @@ from tests.peers.rotation import Way
 PARTS = ("preparation", "keys", "queries")
 
 
-def ours(case: Case, device: Any) -> Iterator[tuple[str, Callable[[Inputs], Way]]]:
+def ours(case: Case, device: Any) -> Iterator[tuple[str, Build, Callable[[Inputs], Way]]]:
+    """The name of each way of ours, what it launches and how it is made."""
     for build in case.builds:
         if build.kind == HOPPER_GRADIENTS:
             name = f"{HOPPER_GRADIENTS} {build.config.label}"
-            yield name, partial(_backward_ways, name, build, device)
+            yield name, build, partial(_backward_ways, name, build, device)
         elif case.backward:
             labels = [each.label for each in build.config]
             name = f"{GRADIENTS} keys {labels[0]}; queries {labels[1]}"
-            yield name, partial(_backward_ways, name, build, device)
+            yield name, build, partial(_backward_ways, name, build, device)
         else:
             name = f"{build.kind} {build.config.label}"
-            yield name, partial(ready, name, build, device=device)
+            yield name, build, partial(ready, name, build, device=device)
+
+
+def launched_once(build: Build, device: Any) -> str:
+    """Why a build cannot be launched, or nothing: for a process of its own, as it may never end."""
+
+    def launch() -> None:
+        inputs = Inputs(build.problem)
+        if build.kind in (HOPPER, PORTABLE):
+            ready("", build, inputs, device).launches[0]()
+        else:
+            for run_ in backward_runs(build, device, inputs)[0][0]:
+                run_()
+        torch.cuda.synchronize()
+
+    failure = caught(launch, describe)
+    return failure.reason if failure else ""
 
 
 def ready(name: str, build: Build, inputs: Inputs, device: Any) -> Way:
