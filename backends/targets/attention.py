@@ -1,6 +1,7 @@
 """Attention's kernels as they are launched, on tensors without memory."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from backends.triton.attention.choices import (
     choices_of_queries,
     hopper_backward_choices,
     hopper_choices,
+    spared_words,
 )
 from backends.triton.attention.config import BackwardConfig
 from backends.triton.attention.hopper_backward_call import hopper_backward_calls, room_for
@@ -31,7 +33,8 @@ def forward(device: Device, **given: Any) -> Made:
     problem = problem_of(**given)
     refuse(refused("triton", problem, device, backward=False))
     tensors = operands(problem)
-    return _made(problem, choices_of_forward(problem, device), lambda config: [forward_call(problem, config, device, tensors)])
+    made = _made(problem, choices_of_forward(problem, device), lambda config: [forward_call(problem, config, device, tensors)])
+    return replace(made, spared_words=spared_words)
 
 
 def gluon(device: Device, **given: Any) -> Made:

@@ -30,7 +30,7 @@ def became(made: Made, device: Device) -> dict[str, Any]:
                 raise
             passed_over[label] = told_by(error)
             continue
-        told = unfit(facts, device, refuses_spills=made.first_fitting)
+        told = unfit(facts, device, 4 * made.spared_words(config) if made.first_fitting else None)
         if told is None:
             more = {"passed_over": passed_over} if passed_over else {}
             return {"configuration": label, "facts": {**facts, **executed(made, facts), **more}, "seconds": _since(began_s)}
@@ -39,11 +39,11 @@ def became(made: Made, device: Device) -> dict[str, Any]:
     raise NothingFits(f"no configuration fits, of {len(passed_over)}: {tried}")
 
 
-def unfit(facts: Mapping[str, Any], device: Device, *, refuses_spills: bool) -> str | None:
-    """Why a launch would be refused; ``None`` where it would not."""
+def unfit(facts: Mapping[str, Any], device: Device, spared_bytes: int | None) -> str | None:
+    """Why a launch would be refused; ``None`` where it would not.  Without ``spared_bytes`` any spill is taken."""
     if facts["shared_bytes"] > device.shared_bytes:
         return f"takes {facts['shared_bytes']} bytes of shared memory, of {device.shared_bytes}"
-    if refuses_spills and facts["spilled_bytes"]:
+    if spared_bytes is not None and facts["spilled_bytes"] > spared_bytes:
         return f"spills {facts['spilled_bytes']} bytes of each thread's registers"
     return None
 

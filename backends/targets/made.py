@@ -32,7 +32,8 @@ class NothingFits(Exception):
 class Made:
     """``calls`` of a configuration are what one launch calls, in order; the last one is what is told of.
 
-    With ``first_fitting`` the product passes over configurations that spill or do not fit; else it takes the first.
+    With ``first_fitting`` the product passes over configurations that do not fit or spill more words than it spares each; else
+    it takes the first.
     ``emulation`` says from a kernel's facts what it multiplies in place of the format; ``None`` for one without a product.
     """
 
@@ -40,6 +41,7 @@ class Made:
     calls: Callable[[Any], Sequence[Call]]
     first_fitting: bool = False
     emulation: Emulation | None = None
+    spared_words: Callable[[Any], int] = lambda _: 0
 
 
 def empty(*sizes: int, kind: str = "fp32") -> torch.Tensor:

@@ -31,6 +31,7 @@ from tests.peers.trial import Trial
 
 ROUNDS = 7
 HEAT_S = 0.7
+SETTLE_S = 0.05
 RIGHT = {"bf16": 0.006, "fp16": 0.002, "fp8_e4m3": 0.06}  # of the norm, for outputs: rounding P and O to the format
 RIGHT_GRADIENT = 0.015
 APART = 0.006  # of the norm, from cuDNN's output everywhere
@@ -92,7 +93,7 @@ def _measured(case: Case, device: Any, ratios: dict[str, list[tuple[float, float
         found += _parts(runs, device, inputs)
     if found:
         heat(found[0], HEAT_S)
-    take_turns(found, ROUNDS)
+    take_turns(found, ROUNDS, SETTLE_S)
     found.sort(key=lambda each: each.median_s)
     bases = [next((each.median_s for each in found if each.way.name == peer), None) for peer in (CUDNN, FLASH4)]
     for each in found:

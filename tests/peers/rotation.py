@@ -90,8 +90,12 @@ def heat(timed: Timed, heat_s: float) -> None:
         timed.time_s()
 
 
-def take_turns(ways: Sequence[Timed], rounds: int) -> None:
-    """Time each way once a round, in the other order every second round: a drift falls on all alike."""
+def take_turns(ways: Sequence[Timed], rounds: int, settle_s: float = 0.0) -> None:
+    """Time each way once a round, in the other order every second round: a drift falls on all alike.
+
+    For ``settle_s`` a way runs untimed first: under a limit of power its clock is then its own, not its neighbour's.
+    """
     for turn in range(rounds):
         for each in ways if turn % 2 else reversed(ways):
+            heat(each, settle_s)
             each.times_s.append(each.time_s())

@@ -57,8 +57,7 @@ def forward_call(problem: Problem, config: Config, device: Device, operands: Ope
     tensors: list[Any] = [*q_parts, *k_parts, v, o]
     if by_descriptors:
         shapes = block_shapes(problem, config)
-        count = len(tensors) - config.apart  # the output then goes through pointers
-        tensors[:count] = [described(*each) for each in zip(tensors[:count], *zip(*shapes[:count], strict=True), strict=True)]
+        tensors = [described(*each) for each in zip(tensors, *zip(*shapes, strict=True), strict=True)]
     given = [lse if scale is None else scale for scale in scales]  # read only where the format has scales
     sizes = (problem.q_len, problem.kv_len, problem.q_heads, problem.batch * problem.q_heads, problem.group)
     numbers = (*sizes, chunk_of(problem, config.block_m), first, last, problem.scale_log2)
@@ -89,7 +88,6 @@ def constants_of(problem: Problem, config: Config, device: Device) -> dict[str, 
         "DESCRIBED": device.has_descriptors,
         "V_TRANSPOSED": problem.v_transposed,
         "SCALED": problem.format == "fp8_e4m3",
-        "APART": config.apart,
     }
 
 

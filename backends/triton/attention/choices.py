@@ -1,7 +1,7 @@
 """Which ways to cut attention are tried, the first being the default.
 
-Tables by what compiles without spilling registers (tests/backends/triton/attention/test_choices.py); which of them is the
-fastest is for a trial to say.
+Tables by what compiles without spilling registers (tests/backends/triton/attention/test_choices.py), those of Hopper also by
+what was fastest on an H200 (tests/peers/attention_kernels.py).
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,8 @@ from backends.triton.gemm.device import Device
 
 Choice = Config | HopperConfig | BackwardConfig | HopperBackwardConfig
 
+HOPPER = "90"
+SPARED_WORDS = 32
 WIDE = 128  # columns of a head: more of them leave room for smaller blocks only
 
 
@@ -21,9 +23,13 @@ def choices_of_forward(problem: Problem, device: Device) -> Sequence[Config]:
         return _AMD_WIDE if problem.qk_dim > WIDE else _AMD
     if problem.qk_dim > WIDE:
         return _WIDE
-    return [*_NARROW, *_APART] if device.multiplies_by_warpgroups and problem.format != "fp8_e4m3" else _NARROW
+    if device.architecture != HOPPER:
+        return _NARROW
+    return [*(_HOPPER_8_BITS if problem.format == "fp8_e4m3" else _HOPPER), *_NARROW]
 
 
+_HOPPER = (Config(128, 64, 4, 2), Config(64, 64, 4, 3))
+_HOPPER_8_BITS = (Config(128, 128, 8, 3),)
 _NARROW = (
     Config(128, 64, 8, 2),
     Config(128, 128, 8, 2),
@@ -33,7 +39,6 @@ _NARROW = (
     Config(128, 32, 8, 2),
     Config(64, 32, 4, 2),
 )
-_APART = (Config(128, 128, 4, 2, apart=True), Config(128, 64, 4, 2, apart=True))
 _WIDE = (
     Config(128, 64, 8, 2),
     Config(64, 64, 4, 2),
@@ -44,6 +49,15 @@ _WIDE = (
 )
 _AMD = (Config(128, 64, 4, 1), Config(64, 64, 4, 1), Config(128, 32, 4, 1), Config(64, 32, 4, 1), Config(128, 64, 8, 1))
 _AMD_WIDE = (Config(64, 32, 4, 1), Config(64, 64, 4, 1), Config(32, 32, 4, 1))
+
+
+def spared_words(config: Config | HopperConfig) -> int:
+    """How many words a thread of a forward kernel may spill.
+
+    With a causal mask the fastest on Hopper spills addresses, before and behind the loop of whole blocks
+    (tests/backends/triton/attention/test_compiled.py).
+    """
+    return SPARED_WORDS if config == _HOPPER[0] else 0
 
 
 def hopper_choices(problem: Problem) -> Sequence[HopperConfig]:
@@ -63,9 +77,12 @@ def choices_of_keys(problem: Problem, device: Device) -> Sequence[BackwardConfig
     """Of the gradients of keys and values."""
     if device.is_amd:
         return _AMD_KEYS
-    return _KEYS_WIDE if problem.qk_dim > WIDE else _KEYS
+    if problem.qk_dim > WIDE:
+        return _KEYS_WIDE
+    return sorted(_KEYS, key=lambda each: each != _HOPPER_KEYS) if device.architecture == HOPPER else _KEYS
 
 
+_HOPPER_KEYS = BackwardConfig(64, 64, 4, 2)
 _KEYS = (
     BackwardConfig(64, 64, 8, 2),
     BackwardConfig(64, 128, 8, 2),

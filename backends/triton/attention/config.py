@@ -13,18 +13,16 @@ HOPPER_BLOCK = 128  # keys that it is written for: its masks then touch one bloc
 
 
 class Config(NamedTuple):
-    """Of the portable forward kernel: ``block_m`` queries against ``block_n`` keys; ``apart`` splits roles among warps."""
+    """Of the portable forward kernel: ``block_m`` queries against ``block_n`` keys."""
 
     block_m: int
     block_n: int
     warps: int
     stages: int
-    apart: bool = False
 
     @property
     def label(self) -> str:
-        apart = ", roles apart" if self.apart else ""
-        return f"{self.block_m}x{self.block_n}, {self.warps} warps, {self.stages} stages{apart}"
+        return f"{self.block_m}x{self.block_n}, {self.warps} warps, {self.stages} stages"
 
 
 class HopperConfig(NamedTuple):

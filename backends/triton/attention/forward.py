@@ -62,10 +62,9 @@ def attended(
     DESCRIBED: tl.constexpr,
     V_TRANSPOSED: tl.constexpr,
     MASKED: tl.constexpr,
-    APART: tl.constexpr,
 ):
     """Sums over the keys from ``begin`` to before ``end``, added to those there are."""
-    for at in tl.range(begin, end, BLOCK_N, warp_specialize=APART):
+    for at in tl.range(begin, end, BLOCK_N):
         k = load_rows(k_operand, batch, kv_head, at, kv_len, k_steps, BLOCK_N, WIDTH, DESCRIBED, MASKED)
         scores = tl.dot(q, k.T)
         if TAIL:
@@ -162,14 +161,12 @@ def forward(
     DESCRIBED: tl.constexpr,
     V_TRANSPOSED: tl.constexpr,
     SCALED: tl.constexpr,
-    APART: tl.constexpr,
 ):
     """One tile of queries.
 
     ``heads`` of one sequence and ``all_heads`` of all, ``group`` query heads to a head of keys; the mask is that of ``order``.
     ``lse_ptr`` is (all_heads, q_len) in fp32, minus infinity where a query sees no key; its output is then zero.
-    ``RAGGED``: ``BLOCK_N`` does not divide ``kv_len``.  ``APART`` gives loads and products to different warps, in one
-    loop; the output then goes through pointers, since the compiler loses a descriptor of stores there.
+    ``RAGGED``: ``BLOCK_N`` does not divide ``kv_len``.
     """
     tiles = tl.cdiv(q_len, BLOCK_M)
     tile, place = tile_of(tl.program_id(0), tiles, all_heads, chunk, RIGHT)
@@ -193,7 +190,7 @@ def forward(
     total = tl.zeros((BLOCK_M,), tl.float32)
     peak = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     begin, whole_begin, whole_end, end = keys_of(row, first, last, kv_len, BLOCK_M, BLOCK_N, LEFT, RIGHT)
-    if APART:
+    if LEFT:
         acc, total, peak = attended(
             acc,
             total,
@@ -209,7 +206,7 @@ def forward(
             kv_head,
             row,
             begin,
-            end,
+            whole_begin,
             first,
             last,
             kv_len,
@@ -223,43 +220,40 @@ def forward(
             RIGHT,
             DESCRIBED,
             V_TRANSPOSED,
-            LEFT or RIGHT or RAGGED,
             True,
         )
-    else:
-        if LEFT:
-            acc, total, peak = attended(
-                acc,
-                total,
-                peak,
-                queries,
-                tails,
-                k,
-                k_tail,
-                v,
-                k_steps,
-                v_steps,
-                batch,
-                kv_head,
-                row,
-                begin,
-                whole_begin,
-                first,
-                last,
-                kv_len,
-                scale_log2,
-                WIDTH,
-                TAIL,
-                V_WIDTH,
-                BLOCK_M,
-                BLOCK_N,
-                LEFT,
-                RIGHT,
-                DESCRIBED,
-                V_TRANSPOSED,
-                True,
-                False,
-            )
+    acc, total, peak = attended(
+        acc,
+        total,
+        peak,
+        queries,
+        tails,
+        k,
+        k_tail,
+        v,
+        k_steps,
+        v_steps,
+        batch,
+        kv_head,
+        row,
+        whole_begin,
+        whole_end,
+        first,
+        last,
+        kv_len,
+        scale_log2,
+        WIDTH,
+        TAIL,
+        V_WIDTH,
+        BLOCK_M,
+        BLOCK_N,
+        LEFT,
+        RIGHT,
+        DESCRIBED,
+        V_TRANSPOSED,
+        False,
+    )
+    if LEFT or RIGHT or RAGGED:
         acc, total, peak = attended(
             acc,
             total,
@@ -274,8 +268,8 @@ def forward(
             batch,
             kv_head,
             row,
-            whole_begin,
             whole_end,
+            end,
             first,
             last,
             kv_len,
@@ -289,42 +283,8 @@ def forward(
             RIGHT,
             DESCRIBED,
             V_TRANSPOSED,
-            False,
-            False,
+            True,
         )
-        if LEFT or RIGHT or RAGGED:
-            acc, total, peak = attended(
-                acc,
-                total,
-                peak,
-                queries,
-                tails,
-                k,
-                k_tail,
-                v,
-                k_steps,
-                v_steps,
-                batch,
-                kv_head,
-                row,
-                whole_end,
-                end,
-                first,
-                last,
-                kv_len,
-                scale_log2,
-                WIDTH,
-                TAIL,
-                V_WIDTH,
-                BLOCK_M,
-                BLOCK_N,
-                LEFT,
-                RIGHT,
-                DESCRIBED,
-                V_TRANSPOSED,
-                True,
-                False,
-            )
     whole = tl.where(total > 0.0, total, 1.0)
     natural = peak * (scale_log2 * LN_2) + tl.log(whole)
     if queries.dtype.primitive_bitwidth == 8:
@@ -332,4 +292,4 @@ def forward(
     rows = row + tl.arange(0, BLOCK_M)
     tl.store(lse_ptr + tl.cast(place, tl.int64) * q_len + rows, natural, mask=rows < q_len)
     acc = acc * (factor / whole)[:, None]
-    store_rows(o, batch, head, row, q_len, (o_batch, o_head, o_row), acc, DESCRIBED and not APART)
+    store_rows(o, batch, head, row, q_len, (o_batch, o_head, o_row), acc, DESCRIBED)

@@ -19,6 +19,7 @@ from backends.triton.attention.choices import (
     choices_of_queries,
     hopper_backward_choices,
     hopper_choices,
+    spared_words,
 )
 from backends.triton.attention.config import BackwardConfig, Config, HopperConfig
 from backends.triton.attention.hopper_backward_call import SPARED_WORDS, hopper_backward_calls, room_for
@@ -76,10 +77,12 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
     """
     problem = problem_of(task.workload)
     arguments = [_operands(problem, each) for each in task.buffers]
-    forward = Maker(lambda config, operands: [_forward(problem, config, device, operands)], arguments, loaded)
+    forward = Maker(lambda config, operands: [_forward(problem, config, device, operands)], arguments, loaded, spared_words)
     choices = hopper_choices(problem) if name == GLUON else choices_of_forward(problem, device)
     if task.sizes.is_backward and name == GLUON:
-        portable = Maker(lambda config, operands: [forward_call(problem, config, device, operands)], arguments, loaded)
+        portable = Maker(
+            lambda config, operands: [forward_call(problem, config, device, operands)], arguments, loaded, spared_words
+        )
         return _hopper_gradients(task, problem, device, portable, loaded)
     if task.sizes.is_backward:
         return _gradients(task, problem, device, (forward, choices), loaded, cuda, tuned=name == "triton_tuned")
@@ -94,7 +97,11 @@ class Maker:
     """Makes a configuration's launches for each input set; ``calls`` are launched one after the other."""
 
     def __init__(
-        self, calls: Callable[[Any, Any], Sequence[Call]], arguments: Sequence[Any], loaded: Load, spared_words: int = 0
+        self,
+        calls: Callable[[Any, Any], Sequence[Call]],
+        arguments: Sequence[Any],
+        loaded: Load,
+        spared_words: Callable[[Any], int] = lambda _: 0,
     ) -> None:
         self._calls, self.arguments, self._loaded, self._spared_words = calls, arguments, loaded, spared_words
         self.best: Any = None
@@ -104,7 +111,7 @@ class Maker:
         began_s = time.perf_counter()
         ready = [[self._loaded(call) for call in self._calls(config, each)] for each in arguments]
         facts = merged([dict(each.facts) for each in ready[0]])
-        refuse_spills(facts, self._spared_words)
+        refuse_spills(facts, self._spared_words(config))
         compile_s = time.perf_counter() - began_s
         told = {**facts, "tiles": config.label, "compile_s": compile_s, "compiler_cache": COMPILER_CACHE}
         return Made(tuple(in_order([each.launch for each in launches]) for launches in ready), told)
@@ -193,9 +200,7 @@ def _hopper_gradients(task: Task, problem: Problem, device: Device, portable: Ma
         (operands, _given(each), room_for(problem, operands.q.device))
         for operands, each in zip(portable.arguments, task.buffers, strict=True)
     ]
-    maker = Maker(
-        lambda config, each: hopper_backward_calls(problem, config, *each), arguments, loaded, spared_words=SPARED_WORDS
-    )
+    maker = Maker(lambda config, each: hopper_backward_calls(problem, config, *each), arguments, loaded, lambda _: SPARED_WORDS)
     made = maker.first(hopper_backward_choices())
     told = made.knowing({"parts": {"gradients": dict(made.facts), "forward": dict(saved.facts)}})
     return MadeReady(

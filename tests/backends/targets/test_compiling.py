@@ -64,10 +64,11 @@ def test_what_is_not_made_for_a_target_says_so(found: dict[tuple[str, str], Any]
 def test_a_kernel_that_does_not_fit_is_passed_over_or_refused() -> None:
     device = DEVICES["sm_89"]
     facts = {"shared_bytes": 120_000, "spilled_bytes": 0}
-    assert unfit(facts, device, refuses_spills=False) == "takes 120000 bytes of shared memory, of 101376"
+    assert unfit(facts, device, None) == "takes 120000 bytes of shared memory, of 101376"
     spilling = {"shared_bytes": 1, "spilled_bytes": 8}
-    assert unfit(spilling, device, refuses_spills=True) == "spills 8 bytes of each thread's registers"
-    assert unfit(spilling, device, refuses_spills=False) is None
+    assert unfit(spilling, device, 4) == "spills 8 bytes of each thread's registers"
+    assert unfit(spilling, device, 8) is None
+    assert unfit(spilling, device, None) is None
 
 
 def test_where_no_configuration_fits_each_says_why() -> None:

@@ -41,7 +41,7 @@ class Spec(NamedTuple):
 
     @property
     def has_gradients(self) -> bool:
-        return self.problem.format == "fp16" and self.change is None and not self.config.apart
+        return self.problem.format == "fp16" and self.change is None
 
 
 def sized(q_len: int, kv_len: int, mask: Mask = FULL, **changes: Any) -> Problem:
@@ -75,7 +75,6 @@ SOUND = [
     ),
     Spec("rows before heads", PROBLEMS["causal, fewer queries"], rows_first=True),
     Spec("rows before heads, pointers", PROBLEMS["causal, fewer queries"], POINTED, rows_first=True),
-    Spec("roles apart", PROBLEMS["window"], config=CONFIG._replace(apart=True)),
     Spec("narrow blocks of keys", PROBLEMS["window"], config=Config(64, 16, 4, 2)),
 ]
 

@@ -16,6 +16,7 @@ SPECS = (
     "sm_80/forward/causal/bf16/128",
     "sm_80/keys/causal/bf16/192",
     "sm_80/queries/causal/bf16/192",
+    "sm_90/forward/full/bf16/128",
     "sm_90/forward/causal/bf16/128",
     "sm_90/forward/causal/bf16/256",
     "sm_90/forward/full/fp8_e4m3/128",
@@ -39,7 +40,12 @@ SPECS = (
     "gfx942/keys/causal/bf16/256",
     "gfx942/queries/causal/bf16/256",
 )
-FIRST_OF_ITS_TABLE = ("sm_90/forward/causal/bf16/128", "sm_90/hopper/full/bf16/128", "sm_90/keys/causal/bf16/128")
+FIRST_OF_ITS_TABLE = (
+    "sm_90/forward/full/bf16/128",
+    "sm_90/forward/causal/bf16/128",
+    "sm_90/hopper/full/bf16/128",
+    "sm_90/keys/causal/bf16/128/1",
+)
 
 
 # What is compiled by default: one of each table on the device with limits, and the widest heads elsewhere.
@@ -64,7 +70,7 @@ def chosen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize("spec", parameters(SPECS, lambda name: name not in ALWAYS))
-def test_a_choice_fits_and_spills_nothing(chosen: dict[str, dict[str, Any]], spec: str) -> None:
+def test_a_choice_fits_and_spills_no_more_than_it_may(chosen: dict[str, dict[str, Any]], spec: str) -> None:
     assert chosen[spec]["chosen"], chosen[spec]["passed_over"]
 
 

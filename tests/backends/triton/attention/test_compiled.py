@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from backends.triton.attention.choices import spared_words
 from tests.backends.triton.asked import names_asked, parameters
+from tests.backends.triton.attention.compiled import FASTEST
 from tests.backends.triton.compiled import DEVICES
 
 # A part of the names of the matrix instructions, by spec.
@@ -18,6 +20,7 @@ NATIVE = {
     "sm_80/keys/causal/bf16/128": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16",
     "sm_90/forward/full/bf16/128": "wgmma.mma_async.sync.aligned",
     "sm_90/forward/causal/bf16/128": "wgmma.mma_async.sync.aligned",
+    "sm_90/fastest/causal/bf16/128": "wgmma.mma_async.sync.aligned",
     "sm_90/forward/window/fp16/64": "wgmma.mma_async.sync.aligned",
     "sm_90/forward/ragged/bf16/256": "wgmma.mma_async.sync.aligned",
     "sm_90/forward/causal/bf16/192": "wgmma.mma_async.sync.aligned",
@@ -41,6 +44,7 @@ ALWAYS = (
     "sm_80/keys/causal/bf16/128",
     "sm_90/forward/ragged/bf16/256",
     "sm_90/forward/full/fp8_e4m3/128",
+    "sm_90/fastest/causal/bf16/128",
     "sm_90/keys/full/bf16/128",
     "sm_90/queries/causal/bf16/128",
     "sm_90/hopper/causal/bf16/128",
@@ -49,7 +53,7 @@ ALWAYS = (
     "gfx950/forward/causal/bf16/128",
 )
 BY_COPY_ENGINE = [spec for spec in NATIVE if spec.startswith(("sm_90", "sm_100"))]
-NO_SPILLS = [spec for spec in NATIVE if spec.startswith("sm_90")]
+NO_SPILLS = [spec for spec in NATIVE if spec.startswith("sm_90") and "/fastest/" not in spec]
 
 
 def is_thorough(name: str) -> bool:
@@ -100,3 +104,13 @@ def test_a_group_computes_exponentials_while_its_own_values_are_multiplied(
     block_of_a_thread = 64 * 128 // 128
     assert len(counts) == 2  # one a group
     assert min(counts) >= block_of_a_thread
+
+
+@pytest.mark.parametrize("spec", ["sm_90/fastest/causal/bf16/128"])
+def test_what_the_fastest_forward_spills_is_nothing_of_the_loop_of_whole_blocks(
+    became: dict[str, dict[str, Any]], spec: str
+) -> None:
+    """The second loop is that of the blocks that a causal mask cuts, one or two of a tile."""
+    whole, _masked = became[spec]["spills_of_loops"]
+    assert whole == 0
+    assert became[spec]["spilled_bytes"] <= 4 * spared_words(FASTEST)

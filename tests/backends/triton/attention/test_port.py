@@ -13,7 +13,7 @@ from backends.torch.attention.way import Task
 from backends.torch.target import cuda_target
 from backends.triton import works
 from backends.triton.attention import port
-from backends.triton.attention.choices import choices_of_forward
+from backends.triton.attention.choices import SPARED_WORDS, choices_of_forward
 from backends.triton.attention.config import Config
 from backends.triton.gemm import device as device_module
 from backends.triton.gemm.call import Call
@@ -120,7 +120,7 @@ class Loads:
     def __call__(self, call: Call) -> Loaded:
         self.calls.append(call)
         cut = (call.constants.get("BLOCK_M"), call.constants.get("BLOCK_N"), *call.options.values())
-        spilled = 12 if cut in self._spilling else 0
+        spilled = SPARED_WORDS + 1 if cut in self._spilling else 0
         return Loaded(lambda: None, {**FACTS, "spilled_words": spilled})
 
 
@@ -129,7 +129,7 @@ def test_a_configuration_that_spills_is_passed_over_and_named() -> None:
     choices = choices_of_forward(port.problem_of(task.workload), DEVICES["sm_90"])
     made = port.make("triton", task, DEVICES["sm_90"], Loads(choices[:1]))
     assert made.facts["tiles"] == choices[1].label
-    assert "spills 12 words" in made.facts["passed_over"][choices[0].label]
+    assert f"spills {SPARED_WORDS + 1} words" in made.facts["passed_over"][choices[0].label]
     assert len(made.launches) == 2
 
 
