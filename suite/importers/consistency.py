@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from suite.importers.header import Header, communicators
+from suite.importers.inference import ranks_by_factor
 from suite.importers.rows import Checked, CollectiveLog, CollectiveRow
 from suite.importers.table import Table
 from suite.importers.table_values import rate_error
@@ -99,6 +100,11 @@ def _of_values(table: Table, log: CollectiveLog) -> Iterator[str | None]:
             yield f"{where}, some sizes took much longer than the next larger one: {', '.join(slow)} bytes"
     if any(rate_error(row) for row in log.rows if row.ranks != 1):
         yield "size over time is not the printed bandwidth in some rows"
+    if log.op is not None and log.ranks_source == "device list":
+        told = {found for row in log.rows if (found := ranks_by_factor(log.op, row))} - {log.ranks}
+        if told:
+            worlds = ", ".join(map(str, sorted(told)))
+            yield f"the device list is of {log.ranks} ranks, and bandwidths of some rows are those of {worlds}"
     bad = sum(row.checked is Checked.BAD for row in log.rows)
     unchecked = sum(row.checked is Checked.UNCHECKED for row in log.rows)
     if bad or log.out_of_bounds:

@@ -11,7 +11,8 @@ _BY_RANK = (Op.ALL_GATHER, Op.REDUCE_SCATTER, Op.ALL_TO_ALL, Op.GATHER, Op.SCATT
 _ROOTED = (Op.BROADCAST, Op.REDUCE, Op.GATHER, Op.SCATTER)
 _REDUCING = (Op.ALL_REDUCE, Op.REDUCE_SCATTER, Op.REDUCE, Op.SEND_RECV)  # send_recv prints the default of the option
 _OUT_OF_PLACE = (Op.ALL_TO_ALL, Op.SEND_RECV)
-_LARGEST_WORLD = 16_384
+_LARGEST_WORLD = 16_384  # that is told from bandwidths: beyond it neighbours differ by less than their last digit
+_MOST_RANKS = 2**20  # that a device list may name
 _GB = 1e9
 
 
@@ -19,6 +20,11 @@ def is_single_rank(rows: Sequence[CollectiveRow]) -> bool:
     """Whether bus bandwidth is 0 wherever algorithm bandwidth is not: no collective was run."""
     telling = [row for row in rows if row.algbw_bytes_s and row.algbw_bytes_s >= 0.1 * _GB]
     return bool(telling) and all(row.busbw_bytes_s == 0 for row in telling)
+
+
+def known_world(ranks: int) -> int | None:
+    """A number of ranks that a list names; ``None`` for one that no machine has: the list is damaged."""
+    return ranks if 0 < ranks <= _MOST_RANKS else None
 
 
 def ranks_by_factor(op: Op, row: CollectiveRow) -> int | None:

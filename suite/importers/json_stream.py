@@ -35,8 +35,13 @@ def documents(text: str) -> Iterator[Document]:
                 kept = _whole_part(text[position:])
                 if kept is not None:
                     yield Document(kept, closed=False)
-                return
-            position = _line_end(text, position)
+                    return
+            line_end = _line_end(text, position)
+            if error.pos >= line_end:  # a line that is right as far as it goes, before another document
+                kept = _whole_part(text[position:line_end])
+                if kept is not None:
+                    yield Document(kept, closed=False)
+            position = line_end
         except (RecursionError, ValueError):  # nested deeper, or a number with more digits, than any tool has
             position = _line_end(text, position)
         else:
@@ -56,7 +61,7 @@ def _space_end(text: str, position: int) -> int:
 def _whole_part(text: str) -> Any:
     """A value whose end is missing, closed after the last part of it that is whole; ``None`` where nothing is."""
     closers: list[str] = []
-    cut, inside, escaped = "", False, False
+    end, closing, inside, escaped = 0, "", False, False
     for index, character in enumerate(text):
         if inside:
             inside, escaped = escaped or character != '"', character == "\\" and not escaped
@@ -66,10 +71,10 @@ def _whole_part(text: str) -> Any:
             closers.append(_CLOSERS[character])
         elif closers and character == closers[-1]:
             closers.pop()
-            cut = text[: index + 1] + "".join(reversed(closers))
+            end, closing = index + 1, "".join(reversed(closers))
         elif character == ",":
-            cut = text[:index] + "".join(reversed(closers))
+            end, closing = index, "".join(reversed(closers))
     try:
-        return json.loads(cut)
+        return json.loads(text[:end] + closing)
     except (ValueError, RecursionError):
         return None

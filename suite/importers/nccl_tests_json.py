@@ -5,7 +5,8 @@ the root is padded, ``errors`` of a clean run is one empty string, and ``nwrong`
 process only the first device is listed.  The environment that it also holds is not read: it may have secrets.
 """
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeGuard
@@ -13,8 +14,10 @@ from typing import Any, TypeGuard
 from suite.collectives.names import Op, op_of
 from suite.collectives.number_format import format_of_tests
 from suite.collectives.version import NcclVersion
+from suite.importers.inference import known_world
 from suite.importers.json_stream import Document
 from suite.importers.rows import Checked, CollectiveLog, CollectiveRow, Device, IterationTimes, LogStatus
+from suite.importers.unproven import as_unchecked, contradiction
 
 US, GB, PERCENT = 1e-6, 1e9, 1e-2
 _HALVES = {"out_of_place": False, "in_place": True}
@@ -29,13 +32,16 @@ def is_nccl_tests_json(value: Any) -> bool:
 def read_nccl_tests_json(document: Document) -> CollectiveLog:
     """One run; rows without a timing are those that were running when it ended."""
     value: Mapping[str, Any] = document.value
-    config = value.get("config") or {}
-    results = [result for result in value.get("results") or [] if isinstance(result, dict)]
+    config = _object(value.get("config"))
+    results = [result for result in _list(value.get("results")) if isinstance(result, dict)]
     devices = tuple(_devices(config))
     ranks = _ranks(config, devices)
     op = _op(value, results)
     rows = tuple(row for result in results for row in _rows(result, op, ranks))
-    average = _number((value.get("average_bus_bandwidth") or {}).get("bandwidth"))
+    out_of_bounds = _count(_object(value.get("out_of_bounds")).get("count"))
+    unproven = contradiction(rows, _count(config.get("validation")), out_of_bounds)
+    rows = as_unchecked(rows) if unproven else rows
+    average = _number(_object(value.get("average_bus_bandwidth")).get("bandwidth"))
     log = CollectiveLog(
         tool="nccl-tests",
         library_version=str(NcclVersion.of_code(code)) if isinstance(code := value.get("nccl_version"), int) else None,
@@ -47,10 +53,10 @@ def read_nccl_tests_json(document: Document) -> CollectiveLog:
         devices=devices,
         rows=rows,
         average_busbw_bytes_s=None if average is None else average * GB,
-        out_of_bounds=(value.get("out_of_bounds") or {}).get("count"),
+        out_of_bounds=out_of_bounds,
         status=_status(document, rows, _ended(results)),
     )
-    return replace(log, warnings=tuple(_warnings(document, results, log)))
+    return replace(log, warnings=tuple(filter(None, (unproven, *_warnings(document, results, log)))))
 
 
 def _status(document: Document, rows: tuple[CollectiveRow, ...], ended: int) -> LogStatus:
@@ -63,13 +69,13 @@ def _status(document: Document, rows: tuple[CollectiveRow, ...], ended: int) -> 
 
 def _op(value: Mapping[str, Any], results: list[dict[str, Any]]) -> Op | None:
     named = [str(result["experiment_name"]) for result in results if "experiment_name" in result]
-    program = named[0] if named else str((value.get("args") or [""])[0]).rsplit("/", 1)[-1]
+    program = named[0] if named else str(next(iter(_list(value.get("args"))), "")).rsplit("/", 1)[-1]
     return op_of(program)
 
 
 def _devices(config: Mapping[str, Any]) -> Iterator[Device]:
     names = ("rank", "group", "pid", "hostname", "device", "device_hex", "device_info")
-    for each in config.get("devices") or []:
+    for each in map(_object, _list(config.get("devices"))):
         if all(name in each for name in names):
             yield Device(*(each[name] for name in names))
 
@@ -79,7 +85,7 @@ def _ranks(config: Mapping[str, Any], devices: tuple[Device, ...]) -> int | None
     if not devices:
         return None
     with suppress(*_DAMAGED):
-        return int(max(device.rank for device in devices) + config.get("nthreads", 1) * config.get("ngpus", 1))
+        return known_world(int(max(device.rank for device in devices) + config.get("nthreads", 1) * config.get("ngpus", 1)))
     return None
 
 
@@ -136,9 +142,24 @@ def _iterations(single: Any) -> IterationTimes | None:
     return IterationTimes(least * US, most * US, p99 * US, cv * PERCENT)
 
 
+def _object(value: Any) -> Mapping[str, Any]:
+    """An object; an empty one in place of anything else, as of what is not there."""
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else ()
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def _number(value: Any) -> float | None:
-    """Numbers; what is not a number is written as the string ``nan``."""
-    return float(value) if isinstance(value, int | float) else None
+    """Finite numbers; what is not a number is written as the string ``nan``, and a truth value is none."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if math.isfinite(value) else None
 
 
 def _warnings(document: Document, results: list[dict[str, Any]], log: CollectiveLog) -> Iterator[str]:
@@ -156,6 +177,6 @@ def _warnings(document: Document, results: list[dict[str, Any]], log: Collective
         yield f"wrong results: {bad} of {len(log.rows)} rows, {log.out_of_bounds or 0} values out of bounds"
     if unchecked:
         yield f"{unchecked} of {len(log.rows)} rows were not checked"
-    for error in document.value.get("errors") or []:
+    for error in _list(document.value.get("errors")):
         if error:
             yield f"the tool reports: {error}"

@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from suite.collectives.names import Op
 from suite.importers.consistency import average_differs, complaints, expected_lines
+from suite.importers.copies import without_copies
 from suite.importers.header import Header, communicators, starts_run
-from suite.importers.inference import is_single_rank, possible_ops, ranks_by_count, ranks_by_factor
+from suite.importers.inference import is_single_rank, known_world, possible_ops, ranks_by_count, ranks_by_factor
 from suite.importers.rows import CollectiveLog, CollectiveRow, LogStatus
 from suite.importers.table import Table
 from suite.importers.text_lines import Line, lines_by_process
+from suite.importers.unproven import as_unchecked, contradiction
 
 GB = 1e9
 
@@ -27,19 +29,7 @@ def read_nccl_tests(text: str, op: Op | None = None) -> tuple[CollectiveLog, ...
     if sum(any(log.rows for log in logs) for logs in by_process) > 1:
         told = "several processes print tables: each ran on its own, as a build without MPI does"
         logs = [replace(log, warnings=(*log.warnings, told)) for log in logs]
-    return _without_copies(logs)
-
-
-def _without_copies(logs: Sequence[CollectiveLog]) -> tuple[CollectiveLog, ...]:
-    """A log that stands in a text twice is one run."""
-    kept: list[CollectiveLog] = []
-    for log in logs:
-        if log.rows and any(log.rows == other.rows for other in kept):
-            index = next(index for index, other in enumerate(kept) if other.rows == log.rows)
-            kept[index] = replace(kept[index], warnings=(*kept[index].warnings, "the same run stands in the text twice"))
-        else:
-            kept.append(log)
-    return tuple(kept)
+    return without_copies(logs)
 
 
 class _Run:
@@ -74,7 +64,8 @@ def _log(header: Header, table: Table, known: Op | None) -> CollectiveLog:
     if ranks is None and is_single_rank(table.rows):
         ranks, ranks_source = 1, "bus bandwidth of 0"
     op, op_source, op_warning = _op(header, table.rows, ranks, known)
-    rows = tuple(_placed(row, op, ranks) for row in table.rows)
+    unproven = contradiction(table.rows, _option(header, "validation"), header.out_of_bounds)
+    rows = tuple(_placed(row, op, ranks) for row in (as_unchecked(table.rows) if unproven else table.rows))
     if ranks is None:
         ranks, ranks_source = _ranks_of_rows(rows)
         rows = tuple(replace(row, ranks=row.ranks or ranks) for row in rows)
@@ -94,7 +85,12 @@ def _log(header: Header, table: Table, known: Op | None) -> CollectiveLog:
         out_of_bounds=header.out_of_bounds,
         status=_status(header, table, max(1, len(worlds))),
     )
-    return replace(log, warnings=tuple(filter(None, (op_warning, *complaints(header, table, log)))))
+    return replace(log, warnings=tuple(filter(None, (op_warning, unproven, *complaints(header, table, log)))))
+
+
+def _option(header: Header, name: str) -> int | None:
+    value = header.options.get(name)
+    return value if isinstance(value, int) else None
 
 
 def _ranks_of_devices(header: Header) -> tuple[int | None, str | None]:
@@ -102,16 +98,20 @@ def _ranks_of_devices(header: Header) -> tuple[int | None, str | None]:
     worlds = communicators(header.devices)
     if not worlds:
         return None, None
-    return max(device.rank for device in worlds[0]) + 1, "device list"
+    ranks = known_world(max(device.rank for device in worlds[0]) + 1)
+    return ranks, "device list" if ranks else None
 
 
 def _op(
     header: Header, rows: Sequence[CollectiveRow], ranks: int | None, known: Op | None
 ) -> tuple[Op | None, str | None, str | None]:
     """The operation, what says so, and a warning where columns say another thing or leave several."""
-    if header.op is not None:
-        return header.op, "program" if header.program else "command line", None
     possible = possible_ops(rows, ranks)
+    if header.op is not None and (header.op in possible or not possible):
+        return header.op, "program" if header.program else "command line", None
+    if header.op is not None:  # a command that lost its beginning, or the name of another run in the same text
+        told = f"named {header.op}, but the columns are those of {' or '.join(possible)}"
+        return (possible[0], "columns", told) if len(possible) == 1 else (None, None, told)
     if known is not None and (known in possible or not rows or not possible):
         return known, "given", None
     if len(possible) == 1:

@@ -9,9 +9,10 @@ Counts of wrong elements are strings, ``N/A`` where nothing was checked.
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from suite.collectives.bandwidth import busbw_factor
 from suite.collectives.names import Op, op_of
@@ -22,6 +23,13 @@ from suite.importers.rows import Checked, CollectiveLog, CollectiveRow, LogStatu
 US, GB = 1e-6, 1e9
 _NEEDED = ("size", "type", "inplace", "time", "algbw", "busbw")
 Record = Mapping[str, str]
+
+
+class _Dropped(NamedTuple):
+    """How many records are no rows: ``cut`` were not whole, ``repeated`` stand there before, to the last digit."""
+
+    cut: int
+    repeated: int
 
 
 def is_record(value: Any) -> bool:
@@ -68,10 +76,11 @@ def _with_nodes(names: Sequence[str]) -> list[str]:
     return [*names[:index], "nodes", *names[index:]]
 
 
-def _logs(records: Iterable[Record], status: LogStatus, cut: int) -> tuple[CollectiveLog, ...]:
+def _logs(records: Sequence[Record], status: LogStatus, cut: int) -> tuple[CollectiveLog, ...]:
     """One log for each operation and world; a record with a word where a number must be is dropped, as one that is cut."""
     rows, damaged = [], 0
-    for record in records:
+    once = {tuple(sorted(record.items())): record for record in records}  # files are appended to, and copied
+    for record in once.values():
         try:
             rows.append(_row(record))
         except (ValueError, OverflowError):
@@ -81,10 +90,13 @@ def _logs(records: Iterable[Record], status: LogStatus, cut: int) -> tuple[Colle
     groups: dict[tuple[Op | None, int | None], list[CollectiveRow]] = {}
     for row in rows:
         groups.setdefault((row.op, row.ranks), []).append(row)
-    return tuple(_log(op, ranks, tuple(group), status, cut + damaged) for (op, ranks), group in groups.items())
+    dropped = _Dropped(cut + damaged, len(records) - len(once))
+    return tuple(_log(op, ranks, tuple(group), status, dropped) for (op, ranks), group in groups.items())
 
 
-def _log(op: Op | None, ranks: int | None, rows: tuple[CollectiveRow, ...], status: LogStatus, cut: int) -> CollectiveLog:
+def _log(
+    op: Op | None, ranks: int | None, rows: tuple[CollectiveRow, ...], status: LogStatus, dropped: _Dropped
+) -> CollectiveLog:
     log = CollectiveLog(
         tool="rccl-tests",
         op=op,
@@ -94,12 +106,14 @@ def _log(op: Op | None, ranks: int | None, rows: tuple[CollectiveRow, ...], stat
         rows=rows,
         status=status,
     )
-    return replace(log, warnings=tuple(_warnings(log, cut)))
+    return replace(log, warnings=tuple(_warnings(log, dropped)))
 
 
-def _warnings(log: CollectiveLog, cut: int) -> Iterator[str]:
-    if cut:
-        yield f"{cut} record{'s' * (cut > 1)} cut, dropped"
+def _warnings(log: CollectiveLog, dropped: _Dropped) -> Iterator[str]:
+    if dropped.cut:
+        yield f"{dropped.cut} record{'s' * (dropped.cut > 1)} cut, dropped"
+    if dropped.repeated:
+        yield f"{dropped.repeated} record{'s' * (dropped.repeated > 1)} there twice, kept once"
     if log.status is LogStatus.ABORTED:
         yield "the document has no end: the run was killed"
     if log.ranks is None:
@@ -117,7 +131,7 @@ def _warnings(log: CollectiveLog, cut: int) -> Iterator[str]:
 def _row(record: Record) -> CollectiveRow:
     op = op_of(record.get("name", record.get("collective", "")))
     size, time = int(record["size"]), float(record["time"])
-    algbw, busbw = float(record["algbw"]) * GB, float(record["busbw"]) * GB
+    algbw, busbw = _rate(record["algbw"]), _rate(record["busbw"])
     ranks = _ranks(record, op, algbw, busbw)
     text = record.get("wrong", record.get("#wrong", "N/A"))
     wrong = int(text) if text.isdigit() else None
@@ -140,11 +154,17 @@ def _row(record: Record) -> CollectiveRow:
     )
 
 
-def _ranks(record: Record, op: Op | None, algbw: float, busbw: float) -> int | None:
+def _rate(text: str) -> float | None:
+    """Bytes per second; ``None`` for what is not finite."""
+    value = float(text)
+    return value * GB if math.isfinite(value) else None
+
+
+def _ranks(record: Record, op: Op | None, algbw: float | None, busbw: float | None) -> int | None:
     """What the tool calls a rank is a process: with several GPUs each, the bandwidths say how many ranks the library had."""
     processes = int(record.get("ranks", record.get("gpus", "0")))
     candidates = dict.fromkeys((processes, processes * int(record.get("gpusperrank", "1"))))
-    if len(candidates) == 1 or op is None or not algbw:
+    if len(candidates) == 1 or op is None or not algbw or busbw is None:
         return processes or None
     fitting = [each for each in candidates if each > 1 and abs(busbw / algbw / busbw_factor(op, each) - 1) < 0.01]
     return fitting[0] if len(fitting) == 1 else None

@@ -4,12 +4,14 @@ from pathlib import PurePath
 
 from suite.collectives.names import Op, op_of
 from suite.errors import UsageError
+from suite.importers.copies import without_copies
 from suite.importers.json_stream import documents
 from suite.importers.nccl_tests_json import is_nccl_tests_json, read_nccl_tests_json
 from suite.importers.nccl_tests_text import read_nccl_tests
 from suite.importers.rccl_tests_records import is_rccl_tests_csv, is_record, read_rccl_tests_csv, read_rccl_tests_json
 from suite.importers.rows import CollectiveLog
 
+BYTE_ORDER_MARK = "\ufeff"  # which editors of Windows put in front, and shells that redirect
 LOOKED_AT = 2**16  # characters: the end of a log may be garbage, where a machine went down
 MOST_UNREADABLE = 0.1  # of them
 
@@ -21,8 +23,9 @@ def read_collectives(text: str, name: str = "") -> tuple[CollectiveLog, ...]:
 
     Raises ``UsageError`` for a text that holds nothing of either tool, and at once for what is no text.
     """
+    text = text.removeprefix(BYTE_ORDER_MARK)
     _refuse_binary(text, name)
-    logs = _read(text, op_of_name(name))
+    logs = without_copies(_read(text, op_of_name(name)))
     if not logs:
         raise UsageError(
             f"{name or 'the text'} holds no run of nccl-tests or rccl-tests; "

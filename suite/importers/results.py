@@ -105,10 +105,16 @@ def _ending(log: CollectiveLog, row: CollectiveRow) -> tuple[Outcome, str]:
         case Checked.GOOD:
             return Outcome.OK, single
         case Checked.UNCHECKED:
-            return Outcome.UNCHECKED, "; ".join(filter(None, (f"{log.tool} did not look at the result", single)))
+            return Outcome.UNCHECKED, "; ".join(filter(None, (_why_unchecked(log), single)))
         case _:
             found = f"{row.wrong} wrong elements" if row.wrong is not None else f"a difference of {row.error_delta:g}"
             return Outcome.INCORRECT, f"{log.tool} found {found}"
+
+
+def _why_unchecked(log: CollectiveLog) -> str:
+    if log.out_of_bounds:
+        return f"{log.tool} counts {log.out_of_bounds} values out of bounds, and not all rows say whether they are theirs"
+    return f"{log.tool} did not look at the result"
 
 
 def _samples(log: CollectiveLog, row: CollectiveRow) -> SampleSet:

@@ -25,7 +25,7 @@ class Table:
     foreign: str | None = None  # the heading of a leading column that the tool does not print
     _above: str = ""
     _words: list[str] = field(default_factory=list)
-    _last: list[str] = field(default_factory=list)
+    _seen: set[tuple[str, ...]] = field(default_factory=set)
     _width: int = 0
 
     def take(self, line: Line) -> bool:
@@ -68,12 +68,13 @@ class Table:
         if layout is None or found is None:
             return False
         described, halves = found
-        if self._words == self._last:  # two processes of one launcher, or a log that was copied twice
+        if tuple(self._words) in self._seen:  # two processes of one launcher, or a log that was copied twice
             self.repeated += 1
         else:
             self.rows += [row_of(described, half, placed) for half, placed in zip(halves, layout.in_place, strict=True)]
             self.lines += 1
-        self._last, self._words = self._words, []
+        self._seen.add(tuple(self._words))
+        self._words = []
         return True
 
     def _abandon(self) -> None:

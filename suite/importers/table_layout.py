@@ -7,8 +7,10 @@ rccl      one half alone, hipevt after time, algo proto nchannels at the end; ei
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from suite.collectives.number_format import format_of_tests, itemsize_of
 
 VALUES = ("time", "cputime", "hipevt", "algbw", "busbw", "error", "#wrong", "i_min", "i_max", "i_p99", "i_cv%")
 _TIMES = ("time", "cputime")
@@ -94,6 +96,8 @@ def cells(layout: Layout, words: Sequence[str]) -> tuple[dict[str, str], list[di
     described = dict(zip(layout.describing, words[start : start + len(layout.describing)], strict=True))
     if "root" in described and not _ROOT.fullmatch(described["root"]):
         return None
+    if not _is_size_of_count(described):
+        return None
     start += len(layout.describing)
     halves: list[dict[str, str]] = []
     for half in layout.halves:
@@ -110,3 +114,10 @@ def cells(layout: Layout, words: Sequence[str]) -> tuple[dict[str, str], list[di
         described[name] = " ".join(words[start : start + width])
         start += width
     return described, halves
+
+
+def _is_size_of_count(described: Mapping[str, str]) -> bool:
+    """Whether a size is its count of elements, or as many for each rank: one that lost its first digits is not."""
+    counted = int(described["count"]) * (itemsize_of(format_of_tests(described["type"])) or 0)
+    size = int(described["size"])
+    return counted == 0 or (size > 0 and size % counted == 0)

@@ -7,11 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from suite.collectives.names import Op
 from suite.errors import UsageError
 from suite.importers.nccl_tests_text import read_nccl_tests
 from suite.importers.read import read_collectives
-from suite.importers.rows import CollectiveRow, LogStatus
+from suite.importers.results import results
+from suite.importers.rows import Checked, CollectiveRow, LogStatus
 from suite.importers.text_lines import lines_by_process
+from suite.outcome import Outcome
 from tests.importers.fixtures import text
 from tests.pace import at_reference_pace_s
 
@@ -117,6 +120,53 @@ def test_a_line_printed_twice_is_one_row() -> None:
     (log,) = read_nccl_tests(GOOD.replace(line, line + line))
     assert len(log.rows) == 50
     assert "1 row printed twice, kept once" in log.warnings
+
+
+def test_a_table_without_a_heading_that_stands_there_twice_is_one_table() -> None:
+    (once,), (log,) = read_nccl_tests(HEADERLESS), read_nccl_tests(HEADERLESS + HEADERLESS)
+    assert log.rows == once.rows
+    assert "6 rows printed twice, kept once" in log.warnings
+
+
+@pytest.mark.parametrize("lost", range(1, 9))
+def test_a_size_that_lost_its_first_digits_is_no_size(lost: int) -> None:
+    whole = HEADERLESS.lstrip()
+    (log,) = read_nccl_tests(whole[lost:])
+    assert numbers(log.rows) == rows_of(whole)[2:]
+
+
+def test_a_command_that_lost_its_beginning_names_no_other_operation() -> None:
+    log_text = text("nccl/gb10_version_with_git_hash.log")
+    (log,) = read_nccl_tests(log_text[log_text.index("reduce_perf") :])
+    assert (log.op, log.op_source) == (Op.ALL_REDUCE, "columns")
+    assert "named reduce, but the columns are those of all_reduce" in log.warnings
+
+
+def test_a_mark_of_the_byte_order_hides_nothing() -> None:
+    for name in ("nccl/rows_headerless_8ranks.log", "constructed/nccl_tests_v3_two_ranks.json"):
+        plain = read_collectives(text(name))
+        assert read_collectives("\ufeff" + text(name)) == plain
+
+
+@pytest.mark.parametrize(
+    ("said", "instead", "why"),
+    [
+        ("values : 0 OK", "values : 3 FAILED", "the footer counts 3 values out of bounds, and no row says where"),
+        ("validation: 1", "validation: 0", "checking was off by the options"),
+    ],
+)
+def test_rows_that_the_rest_of_the_text_speaks_against_are_not_taken_for_right(said: str, instead: str, why: str) -> None:
+    assert said in GOOD
+    (log,) = read_nccl_tests(GOOD.replace(said, instead))
+    assert {(row.checked, row.wrong) for row in log.rows} == {(Checked.UNCHECKED, None)}
+    assert any(warning.startswith(why) for warning in log.warnings)
+    assert {imported.measurement.outcome for imported in results(log)} == {Outcome.UNCHECKED}
+
+
+def test_bandwidths_of_other_ranks_than_are_listed_are_told() -> None:
+    (log,) = read_nccl_tests(text("nccl/all_reduce_GB200_two_racks.log"))
+    assert log.ranks == 144
+    assert "the device list is of 144 ranks, and bandwidths of some rows are those of 128" in log.warnings
 
 
 def test_wrong_results_are_wrong() -> None:

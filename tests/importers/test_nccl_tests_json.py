@@ -1,12 +1,14 @@
 """The JSON of nccl-tests: whole, killed, unchecked, with several devices a process and with single iterations."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from suite.cli import main
 from suite.collectives.names import Op
 from suite.importers.json_stream import documents
 from suite.importers.read import read_collectives
@@ -71,6 +73,66 @@ def test_null_is_unchecked_and_not_correct() -> None:
     assert (log.rows[3].wrong, log.rows[3].checked) == (3, Checked.BAD)
     assert "1 of 14 rows were not checked" in log.warnings
     assert any("wrong results: 1 of 14" in warning for warning in log.warnings)
+
+
+@pytest.mark.parametrize("value", [5, [1], "x", None, {"0": 1}])
+@pytest.mark.parametrize("name", ["config", "results", "out_of_bounds", "average_bus_bandwidth", "errors", "args", "end_time"])
+def test_a_member_of_another_type_is_as_good_as_none(name: str, value: Any) -> None:
+    log = only(json.dumps(changed(**{name: value})))
+    assert log.rows == () if name == "results" else {row.checked for row in log.rows} == {Checked.GOOD}
+    if name == "config":
+        assert (log.ranks, log.devices) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "config", [{"devices": 7}, {"devices": [7, None]}, {"nthreads": 10**9}, {"ngpus": "many"}, {"nthreads": -1}], ids=str
+)
+def test_devices_that_cannot_be_are_no_ranks(config: dict[str, Any]) -> None:
+    log = only(json.dumps(changed(config={**json.loads(WHOLE)["config"], **config})))
+    assert log.ranks is None
+    assert len(log.rows) == 14
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_what_is_not_finite_is_no_number(number: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = WHOLE
+    for cell in ('"bus_bw":0.000457', '"time":18.250000', '"alg_bw":0.106279', '"nwrong":0.000000'):
+        assert cell in written
+        written = written.replace(cell, f"{cell.partition(':')[0]}:{number}", 1)
+    first, *_ = only(written).rows
+    assert (first.size_bytes, first.busbw_bytes_s, first.wrong, first.checked) == (8, None, None, Checked.UNCHECKED)
+    (tmp_path / "all.json").write_text(written)
+    assert main(["import", str(tmp_path / "all.json"), "--store", str(tmp_path / "s.db")]) == 0
+    assert "1 row without a time left out" in capsys.readouterr().err
+
+
+def test_a_truth_value_is_no_count_of_wrong_elements() -> None:
+    first, *_ = json.loads(WHOLE)["results"]
+    log = only(json.dumps(changed(results=[{**first, "in_place": {**first["in_place"], "nwrong": False}}])))
+    assert [(row.in_place, row.checked) for row in log.rows] == [(False, Checked.GOOD), (True, Checked.UNCHECKED)]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"out_of_bounds": {"count": 2}}, {"config": {**json.loads(WHOLE)["config"], "validation": 0}}],
+    ids=["bounds", "off"],
+)
+def test_rows_that_the_rest_of_a_document_speaks_against_are_not_taken_for_right(told: dict[str, Any]) -> None:
+    log = only(json.dumps(changed(**told)))
+    assert {row.checked for row in log.rows} == {Checked.UNCHECKED}
+
+
+def test_a_document_that_stands_there_twice_is_one_run() -> None:
+    log = only(f"{WHOLE}\n{WHOLE}")
+    assert len(log.rows) == 14
+    assert log.warnings[-1] == "the same run stands in the text twice"
+
+
+def test_a_killed_run_hides_no_other_that_follows_it() -> None:
+    killed = text("constructed/nccl_tests_v3_killed_run.json")
+    first, second = read_collectives(f"{killed.rstrip()}\n{WHOLE}")
+    assert (first.rows, first.status) == (only(killed).rows, LogStatus.ABORTED)
+    assert (second.rows, second.status) == (only(WHOLE).rows, LogStatus.COMPLETE)
 
 
 def test_a_process_with_several_devices_lists_its_first() -> None:

@@ -113,6 +113,23 @@ def test_csv_of_several_operations_is_several_logs() -> None:
     assert [(log.op, len(log.rows)) for log in logs] == [(Op.ALL_REDUCE, 4), (Op.REDUCE_SCATTER, 1)]
 
 
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
+def test_a_rate_that_is_not_finite_is_none(number: str) -> None:
+    log = only(CSV_MPI.replace("0.111628", number, 1))
+    assert [row.busbw_bytes_s is None for row in log.rows] == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("doubled", "rows", "repeated"),
+    [(LINES + LINES, 10, 10), (CSV_MPI + CSV_MPI.split("\n", 1)[1], 4, 4)],
+    ids=["json", "csv"],
+)
+def test_records_that_are_there_twice_are_kept_once(doubled: str, rows: int, repeated: int) -> None:
+    log = only(doubled)
+    assert len(log.rows) == rows
+    assert f"{repeated} records there twice, kept once" in log.warnings
+
+
 @given(cut=st.integers(CSV_MPI.index("\n") + 1, len(CSV_MPI) - 1))
 @settings(deadline=None)
 def test_csv_cut_anywhere_gives_a_beginning_of_its_rows(cut: int) -> None:
