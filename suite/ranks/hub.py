@@ -25,7 +25,7 @@ from suite.errors import RoofbenchError, UsageError
 from suite.ranks.cores import usable_cores
 from suite.ranks.launched import Launched
 from suite.ranks.lines import Line, Lost, Said
-from suite.ranks.places import Place, Places
+from suite.ranks.places import Place, Places, ranks_words
 
 PORTS = 16  # that are tried above the launcher's own
 HELLO_S = 10.0
@@ -74,7 +74,7 @@ class Hub:
             if len(self._keepers) < world - 1:
                 tell(f"waiting for the other {world - 1} of {world} ranks that {self._launched.launcher} starts")
             if not self._changed.wait_for(lambda: len(self._keepers) == world - 1, max(0.0, until - time.monotonic())):
-                missing = ", ".join(str(rank) for rank in range(1, world) if rank not in self._keepers)
+                missing = ranks_words([rank for rank in range(1, world) if rank not in self._keepers])
                 raise RanksMissing(
                     f"of {world} ranks that {self._launched.launcher} starts, {missing} did not reach {self.address} within "
                     f"{limit_s:g} s (measure.deadlines.start_s); all must be given the same command"
@@ -130,7 +130,7 @@ class Hub:
             line.limit(HELLO_S)
             hello = line.receive()
             line.limit(None)
-            if secrets.compare_digest(str(hello.get("secret", "")), self._secret):
+            if secrets.compare_digest(str(hello.get("secret", "")).encode(), self._secret.encode()):
                 self._serve_crew(line)
             elif self._greet(line, hello):
                 self._serve_keeper(line, int(hello["rank"]))

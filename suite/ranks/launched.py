@@ -8,6 +8,7 @@ from typing import NamedTuple
 from suite.errors import UsageError
 
 DEFAULT_PORT = 29_500  # torch.distributed's
+LAST_PORT = 2**16 - 2  # the hub listens above it
 LOOPBACK = "127.0.0.1"
 TORCHRUN, SRUN, MPIRUN = "torchrun", "srun", "mpirun"
 
@@ -91,17 +92,31 @@ def part(environment: Mapping[str, str]) -> Part | None:
 
 
 def launched(environment: Mapping[str, str]) -> Launched | None:
-    """``part`` with where the ranks meet; ``UsageError`` also where nothing says where rank 0 is."""
+    """``part`` with where the ranks meet; ``UsageError`` also where nothing says where rank 0 is, or half of who this is."""
     names, own = _names(environment), part(environment)
+    if names is None:
+        _refuse_half(environment)
     if names is None or own is None:
         return None
     local = _number(environment, names.local_rank) if names.local_rank in environment else 0
     port = _number(environment, "MASTER_PORT") if "MASTER_PORT" in environment else DEFAULT_PORT
-    if not 0 < port < 2**16:
-        raise UsageError(f"MASTER_PORT={port} is no port; ports go from 1 to 65535")
+    if not 0 < port <= LAST_PORT:
+        raise UsageError(
+            f"MASTER_PORT={port} is no port with another above it, where the ranks meet; it may be from 1 to {LAST_PORT}"
+        )
     job = [names.launcher, str(own.world), str(port), *(environment.get(name, "") for name in names.job)]
     digest = hashlib.sha256("\0".join(job).encode()).hexdigest()[:16]
     return Launched(own.launcher, own.rank, own.world, local, _address(environment, names), port, digest)
+
+
+def _refuse_half(environment: Mapping[str, str]) -> None:
+    """``UsageError`` for a world without a rank: each process that has it would measure all of it by itself."""
+    world = environment.get("WORLD_SIZE", "1")
+    if "RANK" not in environment and world != "1":
+        raise UsageError(
+            f"WORLD_SIZE={world} is set and RANK is not: a launcher sets both; start the run under {TORCHRUN}, or unset "
+            "WORLD_SIZE"
+        )
 
 
 def _alone(environment: Mapping[str, str], names: _Names, world: int) -> bool:

@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 
 from suite.collectives.cores import Host
 
+NAMED = 32  # ranks in one line
 VARIABLE, RECORD_VARIABLE = "ROOFBENCH_RANKS", "ROOFBENCH_RANK_RECORD"
 
 
@@ -53,7 +54,7 @@ class Places(NamedTuple):
         ranks: dict[str, list[int]] = {}
         for rank, place in enumerate(self.ranks):
             ranks.setdefault(place.host, []).append(rank)
-        return "; ".join(f"host {number} is {host}, {_ranks(of)}" for number, (host, of) in enumerate(ranks.items(), 1))
+        return "; ".join(f"host {number} is {host}, {ranks_words(of)}" for number, (host, of) in enumerate(ranks.items(), 1))
 
     @classmethod
     def told(cls, environment: Mapping[str, str] = os.environ) -> Self | None:
@@ -74,7 +75,9 @@ class Places(NamedTuple):
             del os.environ[VARIABLE], os.environ[RECORD_VARIABLE]
 
 
-def _ranks(of: Sequence[int]) -> str:
+def ranks_words(of: Sequence[int]) -> str:
+    """``rank 3``, ``ranks 4, 6``, ``ranks 1 to 999``; of many that do not follow each other, the first and how many more."""
     if len(of) > 2 and list(of) == list(range(of[0], of[-1] + 1)):
         return f"ranks {of[0]} to {of[-1]}"
-    return f"rank{'s' if len(of) > 1 else ''} {', '.join(map(str, of))}"
+    more = f" and {len(of) - NAMED} more" if len(of) > NAMED else ""
+    return f"rank{'s' if len(of) > 1 else ''} {', '.join(map(str, of[:NAMED]))}{more}"

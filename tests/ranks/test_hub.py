@@ -18,7 +18,7 @@ from suite.ranks.hub import Hub, RanksMissing, meeting_ports
 from suite.ranks.keeper import HubNotFound, Keeper, environment, find_hub
 from suite.ranks.launched import Launched
 from suite.ranks.lines import Line, Lost
-from suite.ranks.places import Places
+from suite.ranks.places import Places, ranks_words
 from tests.processes.bench import gone_within
 
 PATIENCE_S = 30.0
@@ -158,6 +158,7 @@ def test_a_keeper_that_is_gone_is_told_of_and_a_crew_that_wants_it_is_not_answer
         {"job": "job", "world": 2, "rank": 2, "local_rank": 0, "host": "x"},
         {"job": "job", "world": 2, "rank": "1", "local_rank": 0, "host": "x"},
         {"secret": "guessed"},
+        {"secret": "gu\u00e9ss\u00e9"},
         {},
     ],
 )
@@ -176,8 +177,17 @@ def test_a_second_process_of_one_rank_is_sent_away(hub: Hub, port: int) -> None:
 
 
 def test_a_rank_that_does_not_come_is_named(hub: Hub) -> None:
-    with pytest.raises(RanksMissing, match=r"of 2 ranks that torchrun starts, 1 did not reach .* within 0.05 s"):
+    with pytest.raises(RanksMissing, match=r"of 2 ranks that torchrun starts, rank 1 did not reach .* within 0.05 s"):
         hub.wait(0.05, "here")
+
+
+def test_many_ranks_that_do_not_come_are_one_line(port: int) -> None:
+    with (
+        Hub(launch(0, port=port)._replace(world=1000)) as hub,
+        pytest.raises(RanksMissing, match=r"starts, ranks 1 to 999 did"),
+    ):
+        hub.wait(0.05, "here")
+    assert ranks_words(range(0, 200, 2)).endswith(", 62 and 68 more")
 
 
 def test_a_hub_takes_the_next_port_where_one_is_taken(port: int) -> None:

@@ -59,6 +59,8 @@ def test_who_was_started_alone_starts_its_own_ranks(environment: dict[str, str])
         ({**TORCHRUN, "RANK": "8"}, "RANK=8 is no rank of WORLD_SIZE=8"),
         ({**TORCHRUN, "WORLD_SIZE": "many"}, "WORLD_SIZE=many is not a number"),
         ({**TORCHRUN, "MASTER_PORT": "70000"}, "MASTER_PORT=70000 is no port"),
+        ({**TORCHRUN, "MASTER_PORT": "65535"}, "MASTER_PORT=65535 is no port with another above it"),
+        ({"WORLD_SIZE": "2"}, "WORLD_SIZE=2 is set and RANK is not"),
         ({**OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "does not say where rank 0 is; set MASTER_ADDR"),
     ],
 )
