@@ -13,6 +13,7 @@ from backends.jax.collective.orders import Broke, Leave, Order
 from suite.backend import Failure
 from suite.killing import end
 from suite.outcome import Outcome
+from suite.ranks.ending import ended
 
 MODULE = "backends.jax.collective.devices"
 GRACE_S = 2.0
@@ -67,7 +68,7 @@ class Crew:
             self._process.wait(GRACE_S)
         status = self._process.poll()
         self._kill()
-        told = "closed its connection" if status is None else f"left with status {status}" if status >= 0 else _signal(status)
+        told = "closed its connection" if status is None else ended(status)
         return Failure(Outcome.CRASHED, f"the process with the {self.ranks} devices {told}", fatal=False)
 
     def _kill(self) -> None:
@@ -93,9 +94,3 @@ class Crews:
         if self._crew is not None:
             self._crew.close()
         self._crew = None
-
-
-def _signal(status: int) -> str:
-    import signal
-
-    return f"died with {signal.Signals(-status).name}"

@@ -13,13 +13,14 @@ import torch.distributed as dist
 from backends.failures import Classified
 from backends.torch.collective.naming import Names, order_words
 from backends.torch.collective.orders import Broke, CloseGroup, Discard, Leave, Make, OpenGroup, Order, Waits
-from backends.torch.collective.starting import Handle, JoinedRanks, OwnRanks, Started, Starter, World, ended
+from backends.torch.collective.starting import Handle, JoinedRanks, OwnRanks, Started, Starter, World
 from backends.torch.collective.watch import SILENCE_S, Watch
 from suite.backend import Failure
 from suite.collectives.log.reader import DebugLog
 from suite.jobs.collective import Task
 from suite.oom_kills import oom_kill_count
 from suite.outcome import Outcome
+from suite.ranks.ending import ended
 from suite.ranks.keeper import RANK_MODULE
 from suite.ranks.places import Place, Places
 
@@ -72,6 +73,12 @@ class Crew:
     def alive(self) -> bool:
         """Whether it can be told anything."""
         return bool(self._ranks)
+
+    @property
+    def lost(self) -> str:
+        """Which rank has ended while nobody asked anything, and how; empty where none has."""
+        ends = ((number, rank.handle.poll()) for number, rank in enumerate(self._ranks))
+        return next((f"{self._names.of([number])} {how}" for number, how in ends if how is not None), "")
 
     def number(self) -> int:
         """A number that no other collective or group of this crew has."""

@@ -1,5 +1,6 @@
 """The collective job on torch devices: which cases can run, and how one is made ready on a crew."""
 
+import sys
 from collections.abc import Callable
 
 import torch
@@ -29,7 +30,13 @@ class Crews:
         self._crew: Crew | None = None
 
     def of(self, world: World) -> Crew:
-        """The crew of ``world``: the present one, or another in its place."""
+        """The crew of ``world``: the present one, or another in its place.
+
+        A rank that has died since the case before is no fault of this one.
+        """
+        if self._crew is not None and (lost := self._crew.lost):
+            sys.stderr.write(f"{lost} between two cases; its world is started anew\n")
+            self._crew.kill()  # to leave in order takes all of them
         if self._crew is None or not self._crew.alive or self._crew.world != world:
             self.dismiss()
             self._crew = self.start(world)

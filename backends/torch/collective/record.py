@@ -1,10 +1,13 @@
 """A rank's own file: a line of JSON for each collective that it took part in, with its own times."""
 
 import json
+import os
+import sys
 from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -19,6 +22,7 @@ class RankRecord:
 
     def __init__(self, path: Path, rank: int) -> None:
         self._path, self._rank = path, rank
+        self._has_told = False
         self._open: dict[int, tuple[Task, deque[int], list[int]]] = {}
 
     def begin(self, ticket: int, task: Task) -> None:
@@ -34,8 +38,17 @@ class RankRecord:
         found = self._open.pop(ticket, None)
         if found is None or not found[1]:
             return
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(self._line(*found)) + "\n")
+        try:
+            append_line(self._path, json.dumps(self._line(*found)).encode())
+        except OSError as error:  # of a disk that is full, say: the times of all ranks are with the result as well
+            self._tell(error)
+
+    def _tell(self, error: OSError) -> None:
+        if not self._has_told:
+            told = f"{self._path} cannot be written ({error.strerror}): rank {self._rank} measures on without a file of its own"
+            sys.stderr.write(f"{told}; free its disk, or put the store elsewhere with store.url\n")
+            sys.stderr.flush()
+        self._has_told = True
 
     def _line(self, task: Task, latest: deque[int], count: list[int]) -> dict[str, Any]:
         times_ns = np.array(latest, dtype=np.int64)
@@ -56,3 +69,24 @@ class RankRecord:
             "max_s": float(times_ns.max()) * NS,
             "times_ns": times_ns.tolist(),
         }
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append a whole line or nothing; raises ``OSError``.  A line that another process left unfinished is ended first."""
+    with path.open("a+b", buffering=0) as file:
+        size = file.seek(0, os.SEEK_END)
+        try:
+            left = memoryview((b"\n" if _is_unfinished(file, size) else b"") + line + b"\n")
+            while left:
+                left = left[file.write(left) :]
+        except OSError:
+            with suppress(OSError):
+                file.truncate(size)
+            raise
+
+
+def _is_unfinished(file: IO[bytes], size: int) -> bool:
+    if not size:
+        return False
+    file.seek(size - 1)
+    return file.read(1) != b"\n"

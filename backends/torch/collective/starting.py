@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import signal
 import socket
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from suite.backend import Failure
 from suite.collectives.transport import Transport
 from suite.killing import end
 from suite.outcome import Outcome
+from suite.ranks.ending import ended
 from suite.ranks.keeper import interface_environment
 from suite.ranks.lines import Line, Lost, Said
 from suite.ranks.places import RECORD_VARIABLE, Places
@@ -198,7 +198,8 @@ class JoinedRanks:
         if "gone" in said:
             self._gone.add(int(said["gone"]))
         elif "ended" in said:
-            self._endings[int(said["ended"])] = ended(int(said["status"]))
+            status = said.get("status")
+            self._endings[int(said["ended"])] = ended(status if isinstance(status, int) else None)
 
 
 class _Kept:
@@ -230,10 +231,3 @@ def child(told: dict[str, object], environment: dict[str, str], module: str) -> 
             command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, env={**os.environ, **environment}
         )
     return Started(Child(popen), Connection(ours.detach()))
-
-
-def ended(status: int) -> str:
-    """A process's exit status in words."""
-    if status < 0:
-        return f"died with {signal.Signals(-status).name}"
-    return f"left with status {status}"

@@ -5,7 +5,8 @@ import os
 import re
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +51,14 @@ def case(backend: str = "cpu", *, ranks: int = 2, fmt: str = "fp32", regime: Reg
     return Case(Workload("collective", fmt, params), "library", backend, regime, switches)
 
 
+def wait_for(happened: Callable[[], object], limit_s: float) -> bool:
+    """Whether it happens within the limit."""
+    until = time.monotonic() + limit_s
+    while not happened() and time.monotonic() < until:
+        time.sleep(0.01)
+    return bool(happened())
+
+
 def named(rank: int, pids: Sequence[int], said: str) -> str:
     """What begins with a rank of this process's own, as a pattern."""
     return re.escape(f"rank {rank} of {len(pids)} (host 1 of 1, pid {pids[rank]}) {said}") + "$"
@@ -71,6 +80,24 @@ def test_ranks_that_were_given_up_are_started_anew(crews: Crews) -> None:
         prepared(first, task(Op.ALL_REDUCE, 2, 1000))
     again = crews.of(world(2))
     assert again is not first
+    prepared(again, task(Op.ALL_REDUCE, 2, 1000)).close()
+
+
+@pytest.mark.parametrize(
+    ("number", "how"), [(signal.SIGKILL, "died with SIGKILL"), (signal.SIGRTMIN + 2, "died with signal 36")]
+)
+def test_a_rank_that_dies_between_two_cases_is_told_of_and_costs_neither(
+    crews: Crews, capfd: pytest.CaptureFixture[str], number: int, how: str
+) -> None:
+    first = crews.of(world(2))
+    prepared(first, task(Op.ALL_REDUCE, 2, 1000)).close()
+    pids = first.pids
+    os.kill(pids[1], number)
+    assert wait_for(lambda: first.lost, PATIENCE_S)
+    again = crews.of(world(2))
+    assert again is not first
+    assert re.search(named(1, pids, f"{how} between two cases; its world is started anew").rstrip("$"), capfd.readouterr().err)
+    assert all(gone_within(pid, PATIENCE_S) for pid in pids)
     prepared(again, task(Op.ALL_REDUCE, 2, 1000)).close()
 
 
