@@ -1,6 +1,7 @@
 """Collectives: busbw and latency against the size of messages, ring against tree against the library, and where they cross."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -15,9 +16,12 @@ from dashboard.listing import results_section
 from dashboard.narrow import Property, asked_of, choose_device, narrowed, param, picked_of, rows_of
 from dashboard.opening import tells
 from dashboard.selection import Asked, Picked, Selection
-from dashboard.shelf import Device
+from dashboard.shelf import Device, Shelf
 from dashboard.text import plain
+from suite.collectives.cores import SHARED_CORES
+from suite.collectives.marked import shared_cores_marks
 from suite.collectives.study import Study, studies
+from suite.measurement import Measurement
 from suite.report.collective_figure import curves_figure, worlds_figure
 from suite.report.collective_words import (
     ABOUT,
@@ -31,6 +35,7 @@ from suite.report.collective_words import (
 )
 from suite.report.lines import WHO, rest_of, switch
 from suite.report.values import BANDWIDTH, TIME, sized
+from suite.report.words import counted
 from suite.rows import ResultRow
 
 TITLE = "Collectives"
@@ -42,7 +47,20 @@ PROPERTIES = (
     Property("ranks", "Ranks", param("world_size"), is_last=True),
 )
 SIZE = sized("message_bytes", "Message (bytes)")
+NOT_SHARED = "cores not known to be shared"  # beside others that are
 BUSBW = BANDWIDTH._replace(title="busbw (B/s)")
+
+
+class Shelved(NamedTuple):
+    """The measurements of some rows of a store, by the ids of these."""
+
+    shelf: Shelf
+    rows: Mapping[int, ResultRow]
+
+    def measurement(self, result_id: int) -> Measurement:
+        """See ``suite.collectives.marked.Source``."""
+        row = self.rows[result_id]
+        return self.shelf.detail(row.run, f"{row.case_key}@{row.device_slot}").measurement
 
 
 def render(selection: Selection) -> None:
@@ -74,16 +92,29 @@ def _together(selection: Selection, asked: Sequence[Asked]) -> None:
     st.subheader("Devices side by side")
     value = {"busbw": BUSBW, "time": TIME}[choose_one("Show", "value", ["busbw", "time"], follows=True)]
     picked = picked_of(selection, asked)
-    fields = {**WHO, "algo": switch("algo"), "proto": switch("proto"), "ranks": _ranks, "rest": rest_of(*KNOWN)}
     rows = {device: each.rows for device, each in picked.items()}
+    marks = {device: _marks(selection, device, own) for device, own in rows.items()}
+    # By the row itself: results of two stores may have the same id.
+    by_row = {id(row): marks[device].get(row.result_id, NOT_SHARED) for device, own in rows.items() for row in own}
+    fields = {
+        **WHO,
+        "algo": switch("algo"),
+        "proto": switch("proto"),
+        "ranks": _ranks,
+        "rest": rest_of(*KNOWN),
+        "cores": lambda row: by_row[id(row)],
+    }
     draw_lines(selection, rows, fields, (SIZE, value), "busbw")
     say_what_is_left_out(selection, picked)
+    for device, found in marks.items():
+        _say_shared(selection.names[device], found)
 
 
 def _device(selection: Selection, device: Device, picked: Picked, worlds: Sequence[int]) -> None:
     """Curves of one of ``worlds``, and fits of all of them."""
     st.subheader(plain(selection.names[device]))
-    found = studies(picked.rows)
+    marks = _marks(selection, device, picked.rows)
+    found = studies(picked.rows, marks)
     if not found:
         st.info("None of these collectives has a time to draw; the table says how each ended.")
         return
@@ -98,11 +129,26 @@ def _device(selection: Selection, device: Device, picked: Picked, worlds: Sequen
         choose_case("collectives", clicked_row(picked.rows, clicked))
     if picked.note:
         st.caption(picked.note)
+    _say_shared(selection.names[device], marks)
     beyond = worlds_figure(setting, selection.theme)
     if beyond is not None:
         with st.expander("Worlds beyond the measured ones, modelled"):
             show(beyond, "worlds", f"Time of the largest message against ranks: {words}", "roofbench-worlds")
     _tables(setting, ranks)
+
+
+def _marks(selection: Selection, device: Device, rows: Sequence[ResultRow]) -> dict[int, str]:
+    """The mark of each result whose ranks shared cores, by its id."""
+    shelf = selection.stores.shelves[device.store]
+    return shared_cores_marks(Shelved(shelf, {row.result_id: row for row in rows}), rows)
+
+
+def _say_shared(name: str, marks: Mapping[int, str]) -> None:
+    """Which worlds these are, once each; nothing where every rank had a core."""
+    if marks:
+        worlds = ", ".join(sorted({mark.removeprefix(f"{SHARED_CORES}: ") for mark in marks.values()}))
+        told = f"{counted(len(marks), 'result')} of {name} {'is' if len(marks) == 1 else 'are'} of ranks that share cores"
+        st.caption(plain(f"{told} ({worlds}): their times are also of waiting for one, and no figure of a link."))
 
 
 def _ranks(row: ResultRow) -> str:

@@ -2,16 +2,19 @@
 
 Nothing that differs in evidence, transport or in who computes it is ever on one curve.  Ranks that share a device have no
 bandwidth, and are on none.  What is in doubt stays on its curve and is marked; see ``Point.counts`` for what it decides.
+
+A row does not say that its ranks shared cores: whoever has the store asks it (see ``marked``) and hands in what it said.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from suite.collectives.bandwidth import busbw_bytes_s
 from suite.collectives.choice import LIBRARY
+from suite.collectives.cores import SHARED_CORES as SHARED_CORES_MARK
 from suite.collectives.model.alpha_beta import Timing
 from suite.collectives.model.crossover import Measured
 from suite.collectives.names import Algo, Op
@@ -23,7 +26,11 @@ JOB = "collective"
 
 
 class Setting(NamedTuple):
-    """What curves in one figure have in common.  ``evidence`` and ``transport`` say where their numbers come from."""
+    """What curves in one figure have in common.  ``evidence`` and ``transport`` say where their numbers come from.
+
+    ``regime`` is cache, load and dispatch.  ``joined`` says that a launcher started the ranks: on other hosts, maybe, over
+    another link.  ``semantics`` is what else the operation is told to do, as another tool may tell it: ``redop=max``.
+    """
 
     op: Op
     format: str
@@ -32,6 +39,9 @@ class Setting(NamedTuple):
     evidence: str
     backend: str
     device_uid: str
+    regime: str
+    joined: bool = False
+    semantics: str = ""
 
 
 class Way(NamedTuple):
@@ -67,10 +77,13 @@ class Doubt(StrEnum):
     NOT_CONVERGED = "not converged"
     NOT_STEADY = "not steady"
     CONTENDED = "contended"
+    SHARED_CORES = SHARED_CORES_MARK
 
 
 # A time that others disturbed, or that is known to no more than its order of magnitude, sets no roof and wins no contest
-# either.  One that did not converge, or whose load did not settle, has an interval that says how well it is known.
+# either.  One that did not converge, or whose load did not settle, has an interval that says how well it is known.  One of
+# ranks that shared cores is what such a host does, and where every world shares them there is no other: what is made of it
+# says so.
 UNUSABLE = (Doubt.NOT_RESOLVED, Doubt.CONTENDED)
 
 
@@ -134,14 +147,19 @@ def left_out_words(points: Iterable[Point]) -> str:
     return ", ".join(f"{why[doubt]} {doubt}" for doubt in first if why[doubt])
 
 
-def series(rows: Iterable[ResultRow]) -> tuple[Series, ...]:
-    """Every curve of these rows, in the order in which they first appear; rows without a verified time are on none."""
-    found: dict[tuple[Setting, Way], dict[tuple[int, int], Point]] = {}
+def series(rows: Iterable[ResultRow], shared: Collection[int] = ()) -> tuple[Series, ...]:
+    """Every curve of these rows, in the order in which they first appear; rows without a verified time are on none.
+
+    ``shared`` are the ids of results whose ranks shared cores.  A size that was measured twice has both its times.
+    """
+    found: dict[tuple[Setting, Way], list[Point]] = {}
     for row in rows:
         if is_on_a_curve(row):
-            point = _point(row)
-            found.setdefault((_setting(row), _way(row)), {})[point.ranks, point.message_bytes] = point
-    return tuple(Series(setting, way, tuple(points[key] for key in sorted(points))) for (setting, way), points in found.items())
+            found.setdefault((_setting(row), _way(row)), []).append(_point(row, row.result_id in shared))
+    return tuple(
+        Series(setting, way, tuple(sorted(points, key=lambda point: (point.ranks, point.message_bytes))))
+        for (setting, way), points in found.items()
+    )
 
 
 def is_on_a_curve(row: ResultRow) -> bool:
@@ -153,7 +171,8 @@ def is_on_a_curve(row: ResultRow) -> bool:
         params.get("op") in tuple(Op) and switches.get("algo") in (LIBRARY, *Algo) and {"proto", "in_place"} <= set(switches)
     )
     counted = all(isinstance(params.get(name), int) for name in ("world_size", "message_bytes"))
-    return named and counted and params["world_size"] > 1 and _has_bandwidth(switches.get("transport"))
+    sized = counted and params["world_size"] > 1 and params["message_bytes"] > 0
+    return named and sized and _has_bandwidth(switches.get("transport"))
 
 
 def _has_bandwidth(transport: object) -> bool:
@@ -178,6 +197,9 @@ def _setting(row: ResultRow) -> Setting:
         row.evidence,
         row.backend,
         row.device_uid,
+        row.regime,
+        bool(switches.get("joined")),
+        ", ".join(f"{name}={value}" for name, value in sorted(row.semantics.items())),
     )
 
 
@@ -185,10 +207,10 @@ def _way(row: ResultRow) -> Way:
     return Way(row.implementation, str(row.switches["algo"]), str(row.switches["proto"]))
 
 
-def _point(row: ResultRow) -> Point:
+def _point(row: ResultRow, are_cores_shared: bool) -> Point:
     low_s, high_s = row.interval_s or (0.0, math.inf)
     assert row.p50_s is not None, "it is on a curve"
-    params, doubts = row.params, tuple(_doubts(row, row.p50_s))
+    params, doubts = row.params, (*_doubts(row, row.p50_s), *[Doubt.SHARED_CORES] * are_cores_shared)
     return Point(params["world_size"], params["message_bytes"], row.p50_s, low_s, high_s, row.result_id, doubts)
 
 

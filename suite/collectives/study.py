@@ -1,10 +1,11 @@
 """Models beside measurement: what a run's times say of alpha and B, of where ring and tree cross, and of larger worlds.
 
 What is fitted is evidence ``modelled`` and never stands in a curve of what was measured.  Neither a fit nor a crossing rests on
-a time that others disturbed or that is not resolved, as no roof does.
+a time that others disturbed or that is not resolved, as no roof does.  Both may rest on times of ranks that shared cores, and
+say so.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -43,7 +44,8 @@ class Modelled(NamedTuple):
 
 
 class Crossover(NamedTuple):
-    """Ring against tree in one world.  ``left_out`` are the points of either that no crossing rests on.
+    """Ring against tree in one world.  ``left_out`` are the points of either that no crossing rests on; ``fitted`` those that
+    the fits are of, in any world, where both have one.
 
     ``predicted`` is ``None`` where ``are_fitted`` is false, where one is faster at every size by its fit, and where they
     would cross at a size of which one of the fits says nothing.
@@ -56,11 +58,12 @@ class Crossover(NamedTuple):
     predicted: PredictedCrossing | None
     are_fitted: bool
     left_out: tuple[Point, ...] = ()
+    fitted: tuple[Point, ...] = ()
 
-    def unconverged(self, crossing: Crossing) -> bool:
-        """Whether a measured crossing lies between times of which one did not converge."""
-        at = (point for curve in (self.first, self.second) for point in curve.of(self.ranks))
-        return any(Doubt.NOT_CONVERGED in point.doubts for point in at if point.message_bytes in crossing.between)
+    def rests_on(self, crossing: Crossing, doubt: Doubt) -> bool:
+        """Whether a measured crossing lies between times of which one is in that doubt."""
+        at = (point for curve in (self.first, self.second) for point in curve.of(self.ranks) if point.counts)
+        return any(doubt in point.doubts for point in at if point.message_bytes in crossing.between)
 
 
 class Study(NamedTuple):
@@ -81,9 +84,9 @@ class Study(NamedTuple):
         return max(point.message_bytes for each in self.models for point in each.curve.points)
 
 
-def studies(rows: Iterable[ResultRow]) -> tuple[Study, ...]:
-    """One for each operation, format and transport of the collectives among ``rows``."""
-    return tuple(_study(setting, curves) for setting, curves in by_setting(series(rows)).items())
+def studies(rows: Iterable[ResultRow], shared: Collection[int] = ()) -> tuple[Study, ...]:
+    """One for each operation, format and transport of the collectives among ``rows``; ``shared`` as for ``series``."""
+    return tuple(_study(setting, curves) for setting, curves in by_setting(series(rows, shared)).items())
 
 
 def larger_worlds(measured: int) -> tuple[int, ...]:
@@ -136,4 +139,5 @@ def _crossover(one: Modelled, other: Modelled, ranks: int) -> Crossover:
     predicted = predicted_crossing(one.fit, other.fit, ranks)
     if predicted is not None and predicted.at_bytes < max(one.fit.from_bytes, other.fit.from_bytes):
         predicted = None
-    return Crossover(first, second, ranks, measured, predicted, are_fitted=True, left_out=left_out)
+    fitted = (*one.fitted, *other.fitted)
+    return Crossover(first, second, ranks, measured, predicted, are_fitted=True, left_out=left_out, fitted=fitted)

@@ -35,7 +35,7 @@ SAMPLES = 48  # sizes at which a model is drawn
 _UPPER, _LOWER = [0.54, 1.0], [0.0, 0.46]  # shares of the plot's height: busbw above latency
 _GROWN = 1.5  # two plots in one frame
 _BAND_OPACITY = 0.15
-FADED = "faded: not resolved, not converged, not steady or contended"
+FADED = "faded: not resolved, not converged, not steady, contended or of ranks that share cores"
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "triangle-down")
 
 

@@ -1,6 +1,6 @@
 """The collectives of a device in an HTML report: curves, fits beside them, crossings, and larger worlds in their bands."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import plotly.graph_objects as go
 
@@ -26,9 +26,12 @@ from suite.report.words import message_size
 from suite.rows import ResultRow
 
 
-def collective_sections(rows: Sequence[ResultRow], label: str, index: int) -> Iterator[Html]:
-    """What stands between the roofline and the results of a device; nothing where it has no collective with a bandwidth."""
-    found = studies(rows)
+def collective_sections(rows: Sequence[ResultRow], label: str, index: int, shared: Collection[int] = ()) -> Iterator[Html]:
+    """What stands between the roofline and the results of a device; nothing where it has no collective with a bandwidth.
+
+    ``shared`` are the ids of results whose ranks shared cores.
+    """
+    found = studies(rows, shared)
     if not found:
         return
     yield tag("h3", f"Collectives of {label}")
@@ -38,9 +41,11 @@ def collective_sections(rows: Sequence[ResultRow], label: str, index: int) -> It
         yield tag("details", tag("summary", title), *_study(study, index, number), class_="rungs", open=number == 0)
 
 
-def collective_figures(rows: Sequence[ResultRow], index: int) -> Iterator[tuple[str, Mapping[Theme, go.Figure]]]:
-    """Each figure in both themes, with the id of the place that waits for it."""
-    for number, study in enumerate(studies(rows)):
+def collective_figures(
+    rows: Sequence[ResultRow], index: int, shared: Collection[int] = ()
+) -> Iterator[tuple[str, Mapping[Theme, go.Figure]]]:
+    """Each figure in both themes, with the id of the place that waits for it; ``shared`` as for ``collective_sections``."""
+    for number, study in enumerate(studies(rows, shared)):
         for ranks in study.worlds:
             yield _place(index, number, ranks), {theme: _needed(curves_figure(study, ranks, theme)) for theme in THEMES}
         if worlds_figure(study) is not None:

@@ -1,6 +1,6 @@
 """The collectives of a device in a Markdown report: curves as numbers, measured and modelled in columns of their own."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from suite.collectives.model.alpha_beta import Fit
 from suite.collectives.series import Point
@@ -26,9 +26,14 @@ Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
 Text = Callable[[str], str]
 
 
-def collective_blocks(rows: Sequence[ResultRow], label: str, table: Table, text: Text) -> Iterator[str]:
-    """Blocks of Markdown; ``table`` and ``text`` are the report's: they escape cells and words."""
-    found = studies(rows)
+def collective_blocks(
+    rows: Sequence[ResultRow], label: str, table: Table, text: Text, shared: Collection[int] = ()
+) -> Iterator[str]:
+    """Blocks of Markdown; ``table`` and ``text`` are the report's: they escape cells and words.
+
+    ``shared`` are the ids of results whose ranks shared cores.
+    """
+    found = studies(rows, shared)
     if not found:
         return
     yield f"### Collectives of {text(label)}"
@@ -65,7 +70,7 @@ def _curves(study: Study, ranks: int) -> tuple[list[str], list[list[str]]]:
 def _cells(model: Modelled, ranks: int, message_bytes: int) -> Iterator[str]:
     op = model.curve.setting.op
     points = [point for point in model.curve.of(ranks) if point.message_bytes == message_bytes]
-    yield "".join(f"{duration(point.time_s)}, {si(point.busbw_bytes_s(op), 'B/s')}{_marks(point)}" for point in points)
+    yield "; ".join(f"{duration(point.time_s)}, {si(point.busbw_bytes_s(op), 'B/s')}{_marks(point)}" for point in points)
     if isinstance(model.fit, Fit):
         yield duration(model.fit.time_s(ranks, message_bytes)) if message_bytes >= model.fit.from_bytes else ""
 

@@ -23,12 +23,15 @@ ABOUT = (
     "stand beside what was measured and are never part of it. A fit that explains less than 90 % of the variance, or in which "
     "transfer is under a quarter of the time of the largest message, is refused; where small messages do not follow it, it is "
     "one of the large ones and says from where. Points that were contended or are not resolved stay in sight, in no fit and no "
-    "crossing; those that did not converge or settle are used, and counted. Behind ± is how far alpha and 1/B may be "
+    "crossing; those that did not converge or settle are used, and counted, and so are those of ranks that share cores: what "
+    "is made of these is of that host with so many ranks, and no figure of a link. Behind ± is how far alpha and 1/B may be "
     "off, with 95 %, by the intervals of the times or their scatter about the line, whichever is wider. The largest world is "
     "also predicted from the smaller ones alone, and how far that was off is its held-out error."
 )
 FIT_TITLES = ("Algorithm", "Ranks", "Formula", "alpha", "B", "R^2", "Transfer", "Held out", "Points")
 CROSSOVER_TITLES = ("Ranks", "Between", "Measured", "Predicted")
+COUNTED = {Doubt.SHARED_CORES: "of ranks that share cores"}  # where the doubt's own words do not stand behind a number
+USUAL_REGIME = "warm/sustained/call"
 
 
 class FitRow(NamedTuple):
@@ -39,10 +42,17 @@ class FitRow(NamedTuple):
 
 
 def setting_title(setting: Setting) -> str:
-    """``all_reduce fp32 over host``; what is not measured says so."""
-    form = "" if setting.in_place else ", out of place"
-    evidence = "" if setting.evidence == Evidence.MEASURED else f", {setting.evidence}"
-    return f"{setting.op} {setting.format} over {setting.transport}{form}{evidence}"
+    """``all_reduce fp32 over host``; what is not measured says so, and so does what is not as usual."""
+    is_measured = setting.evidence == Evidence.MEASURED
+    told = (
+        f"{setting.op} {setting.format} over {setting.transport}",
+        setting.semantics,
+        "" if setting.in_place else "out of place",
+        "ranks of a launcher" if setting.joined else "",
+        setting.regime if is_measured and setting.regime != USUAL_REGIME else "",
+        "" if is_measured else setting.evidence,
+    )
+    return ", ".join(filter(None, told))
 
 
 def title_of(study: Study, ranks: int) -> str:
@@ -78,7 +88,7 @@ def points_words(model: Modelled) -> str:
 
 def _doubt_words(points: Sequence[Point]) -> list[str]:
     """How many of the points that were used are in doubt, and why: ``["7 not converged"]``."""
-    counts = {doubt.value: sum(doubt in point.doubts for point in points) for doubt in Doubt}
+    counts = {COUNTED.get(doubt, doubt.value): sum(doubt in point.doubts for point in points) for doubt in Doubt}
     counts["without an interval"] = sum(not math.isfinite(point.high_s) for point in points)
     return [f"{count} {doubt}" for doubt, count in counts.items() if count]
 
@@ -178,7 +188,8 @@ def point_doubts(point: Point) -> str:
 
 def _crossing(crossing: Crossing, found: Crossover) -> str:
     low, high = map(message_size, crossing.between)
-    doubt = ", not converged" if found.unconverged(crossing) else ""
+    told = (Doubt.NOT_CONVERGED, Doubt.SHARED_CORES)
+    doubt = "".join(f", {each}" for each in told if found.rests_on(crossing, each))
     where = f"above about {message_size(crossing.at_bytes)} ({low} to {high}{doubt})"
     return f"{crossing.faster_below} below, {crossing.faster_above} {where}"
 
@@ -193,4 +204,5 @@ def _predicted(found: Crossover) -> str:
         return f"none: their fits are not known well enough to tell which is faster where, {MODELLED}"
     low, high = map(message_size, told.between)
     at = message_size(told.at_bytes)
-    return f"{told.faster_below} below, {told.faster_above} above {at} ({low} to {high}), {MODELLED}"
+    doubts = [f"{Doubt.SHARED_CORES}"] if any(Doubt.SHARED_CORES in point.doubts for point in found.fitted) else []
+    return ", ".join([f"{told.faster_below} below, {told.faster_above} above {at} ({low} to {high})", *doubts, MODELLED])

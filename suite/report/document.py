@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from suite.backend import DeviceInfo
+from suite.collectives.marked import shared_cores_marks
 from suite.errors import StoreUnusable, UsageError
 from suite.measurement import Measurement, is_unread
 from suite.outcome import Evidence, Outcome
@@ -45,7 +46,8 @@ class DeviceReport:
     ``cases`` has the JSON values of ``case_data`` for each result that can be shown over time, by its id; ``unreadable``
     counts timed results whose samples the store cannot give back.  ``distrust`` is what the latest selftest says against them.
     ``name`` is the device's alone, ``label`` has its slot too where there are several.  ``joules`` says why energy that was
-    asked for is not there, ``peaks`` what each search for the maximum found.
+    asked for is not there, ``peaks`` what each search for the maximum found.  ``shared_cores`` has the mark of each
+    result whose ranks shared cores, by its id.
     """
 
     label: str
@@ -60,6 +62,7 @@ class DeviceReport:
     name: str = ""
     joules: str = ""
     peaks: tuple[str, ...] = ()
+    shared_cores: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,7 @@ def _device(reader: MeasurementSource, about: _About, device: DeviceRow, rows: S
         name=device.info.name,
         joules=no_joules(why) if why else "",
         peaks=tuple(each.line for each in peaks(reader, about.info, own)),
+        shared_cores=shared_cores_marks(reader, own),
     )
 
 

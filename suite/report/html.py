@@ -122,7 +122,8 @@ def _device(run: RunReport, device: DeviceReport, index: int) -> Html:
     warned = [tag("p", _sentence(device.distrust), class_="notice", role="note")] if device.distrust else []
     levers = lever_sections(device.rows, device.label, index)
     parts = (*warned, _headlines(device), _figure(device, index), *_ladders(device, index), *levers)
-    parts = (*parts, *collective_sections(device.rows, device.label, index), *_peaks(device), _results(run, device, index))
+    collectives = collective_sections(device.rows, device.label, index, device.shared_cores)
+    parts = (*parts, *collectives, *_peaks(device), _results(run, device, index))
     return tag("section", heading, *parts)
 
 
@@ -231,7 +232,8 @@ def _device_data(index: int, device: DeviceReport) -> Iterator[Html]:
         drawable_ones = {theme: figure for theme, figure in figures.items() if figure is not None}
         if drawable_ones:
             yield _figure_data(f"ladder-{index}-{number}", drawable_ones)
-    for target, drawings in (*lever_figures(device.rows, device.roofs, index), *collective_figures(device.rows, index)):
+    collectives = collective_figures(device.rows, index, device.shared_cores)
+    for target, drawings in (*lever_figures(device.rows, device.roofs, index), *collectives):
         yield _figure_data(target, drawings)
 
 

@@ -77,7 +77,7 @@ def _device(device: DeviceReport) -> Iterator[str]:
     yield from (_text(f"Note: {note}.") for note in device.roofs.notes)
     yield from _ladders(device)
     yield from lever_blocks(device.rows, device.label, _table, _text)
-    yield from collective_blocks(device.rows, device.label, _table, _text)
+    yield from collective_blocks(device.rows, device.label, _table, _text, device.shared_cores)
     if device.peaks:
         yield f"### Search for the maximum of {_text(device.label)}"
         yield "\n".join(f"- {_text(line)}" for line in device.peaks)

@@ -25,12 +25,13 @@ MANY = 4  # series that are refused for one reason
 _RANKS = {"Formula": 2, "R^2": 3, "Transfer": 4}  # what goes first on a narrow screen
 
 
-def study_lines(rows: Sequence[ResultRow], screen: Screen) -> Iterator[str]:
+def study_lines(rows: Sequence[ResultRow], screen: Screen, shared_cores: Collection[int] = ()) -> Iterator[str]:
     """A section for each operation, format and transport; nothing where no row is of a collective with a bandwidth.
 
+    ``shared_cores`` are the ids of results whose ranks shared cores.
     A reason that keeps many series from a fit is said once, behind them.
     """
-    found = studies(rows)
+    found = studies(rows, shared_cores)
     reasons = Counter(model.fit.reason for study in found for model in study.models if isinstance(model.fit, Refusal))
     shared = {reason: count for reason, count in reasons.items() if count >= MANY}
     for study in found:

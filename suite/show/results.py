@@ -81,7 +81,7 @@ def run_lines(
     if any(row.job == "collective" for row in rows):
         from suite.show.collective import study_lines  # models: what shows a plan's cases needs none of them
 
-        yield from study_lines(rows, screen)
+        yield from study_lines(rows, screen, shared_cores)
     yield from contest_lines(rows, screen)
     yield ""
     if left_out:

@@ -9,6 +9,7 @@ import pytest
 from suite.collectives.model.alpha_beta import Fit, Refusal
 from suite.collectives.series import Doubt, left_out_words, series
 from suite.collectives.study import Modelled, studies
+from suite.report.collective_words import beyond_words, crossover_row, fit_row, setting_title
 from suite.rows import ResultRow
 from tests.collectives.rows import collective, curve
 from tests.collectives.test_study import ring, run_of_both
@@ -111,9 +112,54 @@ def test_a_crossing_rests_on_no_time_that_others_disturbed() -> None:
 def test_a_crossing_between_times_that_did_not_converge_says_so() -> None:
     (clean,) = studies(run_of_both([8]))[0].crossovers
     (vague,) = studies([replace(row, converged=False) for row in run_of_both([8])])[0].crossovers
-    assert [found.unconverged(found.measured[0]) for found in (clean, vague)] == [False, True]
+    assert [found.rests_on(found.measured[0], Doubt.NOT_CONVERGED) for found in (clean, vague)] == [False, True]
 
 
 def test_a_point_that_is_left_out_for_two_reasons_is_counted_once() -> None:
     (found,) = series([collective("all_reduce", 2, 1024, 1e-3, contended=True, interval_s=None)])
     assert left_out_words(found.points) == "1 contended"
+
+
+def test_what_is_made_of_ranks_that_share_cores_says_so_everywhere() -> None:
+    """Where every world shares them a fit of nothing would be no use."""
+    given = run_of_both([2, 4, 8])
+    shared = [row.result_id for row in given if row.params["world_size"] > 2]
+    (clean,), (marked,) = studies(given), studies(given, shared)
+    assert [model.fit for model in marked.models] == [model.fit for model in clean.models]
+    points = marked.models[0].curve.points
+    assert {point.ranks for point in points if Doubt.SHARED_CORES in point.doubts} == {4, 8}
+    assert all(point.counts for point in points)
+    assert fit_row(marked.models[0]).cells[-1] == "36; 24 of ranks that share cores"
+    assert fit_row(clean.models[0]).cells[-1] == "36"
+    told = {study: [row for each in study.crossovers for row in [crossover_row(each)]] for study in (clean, marked)}
+    assert not any("share cores" in cell for row in told[clean] for cell in row)
+    two, *more = told[marked]
+    assert not any("share cores" in cell for cell in two)
+    assert all(", ranks share cores)" in row[2] and "), ranks share cores, modelled" in row[3] for row in more)
+    (beyond, *_) = beyond_words(marked)
+    assert "(of 36 points, 24 of ranks that share cores)" in beyond
+
+
+@pytest.mark.parametrize(
+    ("other", "title"),
+    [
+        ({"load": "burst"}, "all_reduce fp32 over host, warm/burst/call"),
+        ({"switches": {"joined": True}}, "all_reduce fp32 over host, ranks of a launcher"),
+        ({"semantics": {"redop": "max"}}, "all_reduce fp32 over host, redop=max"),
+        ({"evidence": "simulated"}, "all_reduce fp32 over host, simulated"),
+        ({"switches": {"transport": "device_link"}}, "all_reduce fp32 over device_link"),
+    ],
+)
+def test_times_of_another_kind_are_on_a_curve_of_their_own(other: dict[str, Any], title: str) -> None:
+    usual, apart = studies([collective("all_reduce", 2, 1024, 1e-3), collective("all_reduce", 2, 1024, 2e-3, **other)])
+    assert [point.time_s for study in (usual, apart) for point in study.models[0].curve.points] == [1e-3, 2e-3]
+    assert [setting_title(study.setting) for study in (usual, apart)] == ["all_reduce fp32 over host", title]
+
+
+def test_a_size_that_was_measured_twice_has_both_its_times() -> None:
+    (found,) = series([collective("all_reduce", 2, 1024, time_s) for time_s in (2e-3, 1e-3)])
+    assert [point.time_s for point in found.points] == [2e-3, 1e-3]
+
+
+def test_a_message_of_no_bytes_is_on_no_curve() -> None:
+    assert series([collective("all_reduce", 2, 0, 1e-3)]) == ()

@@ -9,9 +9,14 @@ import plotly.graph_objects as go
 import pytest
 import yaml
 
+from suite.collectives.cores import Host, described
 from suite.collectives.model.alpha_beta import LEAST_SIZES
 from suite.collectives.study import Study, studies
+from suite.measurement import Measurement
+from suite.outcome import Outcome
 from suite.report.collective_figure import FADED, curves_figure, worlds_figure
+from suite.report.collective_html import collective_figures, collective_sections
+from suite.report.collective_markdown import collective_blocks
 from suite.report.collective_words import crossover_row, fit_row, held_out_words, signed
 from suite.report.document import build
 from suite.report.html import render_html
@@ -50,10 +55,44 @@ def document():
     return build(FakeReader(rows=tuple(rows())), ["latest"])
 
 
+def test_a_stored_mark_of_shared_cores_is_on_the_points_and_fits_of_every_page():
+    def measured(row: ResultRow) -> Measurement:
+        return Measurement(Outcome.ERROR, "unread", description=described([Host(row.params["world_size"], 3)]))
+
+    given = rows()
+    report = build(FakeReader(rows=tuple(given), measured=measured), ["latest"])
+    (device,) = report.runs[0].devices
+    for page in (render_html(report), render_markdown(report)):
+        assert page.count("ranks share cores") > 24  # of the ring alone
+        assert "36; 24 of ranks that share cores" in page
+    told = [line for line in study_lines(given, Screen(), device.shared_cores) if "own ring" in line]
+    assert told[0].endswith("36; 24 of ranks that share cores")
+
+
 def drawn(study: Study, ranks: int) -> go.Figure:
     figure = curves_figure(study, ranks)
     assert figure is not None
     return figure
+
+
+def test_points_of_ranks_that_share_cores_say_so_in_figure_and_table() -> None:
+    given = rows()
+    shared = {row.result_id for row in given if row.params["world_size"] == 4}
+    for found, is_marked in ((studies(given, shared)[0], True), (studies(given)[0], False)):
+        for trace in drawn(found, 4).data:
+            if trace.meta == "measured":
+                assert set(trace.marker.opacity) == {DOUBTFUL_OPACITY if is_marked else 1.0}
+                assert all(text.endswith("<br>ranks share cores") is is_marked for text in trace.hovertext)
+    figures = [str(list(collective_figures(given, 0, each))) for each in (shared, ())]
+    sections = ["".join(collective_sections(given, "host", 0, each)) for each in (shared, ())]
+    tables = [
+        "\n".join(collective_blocks(given, "host", lambda titles, cells: str(list(cells)), str, each)) for each in (shared, ())
+    ]
+    for marked, plain in (figures, tables):
+        assert marked.count("ranks share cores") >= len(shared) > 0
+        assert "ranks share cores" not in plain
+    fits = "36; 12 of ranks that share cores"
+    assert [fits in page for page in (*sections, *tables)] == [True, False, True, False]
 
 
 def test_cells_of_a_fit_and_the_reason_of_a_refused_one(study: Study) -> None:
