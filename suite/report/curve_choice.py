@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 
 from suite.report.curves import Level, Line, Quantity
+from suite.report.figures import LABEL_CHARACTERS
+from suite.report.printable import LEAST_NAME, shortened
 
 
 def strongest(lines: Sequence[Line], up: Quantity, most: int) -> list[Line]:
@@ -25,9 +27,15 @@ def levels_of(found: Sequence[tuple[str, str, float, str]]) -> list[Level]:
         groups.setdefault((what, value, dash), []).append(whose)
     everybody = {whose for whose, *_ in found}
     return [
-        Level(what if set(names) == everybody else f"{', '.join(names)}: {what}", value, dash)
+        Level(what if set(names) == everybody else _said_of(names, what), value, dash)
         for (what, value, dash), names in groups.items()
     ]
+
+
+def _said_of(names: Sequence[str], what: str) -> str:
+    """In as many characters as a figure shows of it: of a long name the end is left out, never of the height."""
+    room = max(LEAST_NAME, LABEL_CHARACTERS - len(what) - 2)
+    return f"{shortened(', '.join(names), room)}: {what}"
 
 
 def _reach(line: Line, up: Quantity) -> float:

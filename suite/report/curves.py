@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import plotly.graph_objects as go
 
 from suite.report.axes import Span, around, powers_of_two, with_two_powers
-from suite.report.figures import frame, legend_above, legend_px, log_axis
+from suite.report.figures import LABEL_CHARACTERS, LABEL_PX, PLOT_PX, frame, legend_above, legend_px, log_axis
 from suite.report.heat import label
 from suite.report.hover import hover_text, known_by
 from suite.report.key import listed
@@ -84,7 +84,7 @@ def curve_figure(
     entries = list(_entries(lines, ink))
     x = around((value for trace in traces for value in trace.x), below=1.25, above=1.25)
     heights = [value for trace in traces for value in trace.y]
-    y = around([*heights, *(level.value for level in levels)], below=1.5, above=1.5)
+    y = _room_for_words(around([*heights, *(level.value for level in levels)], below=1.5, above=1.5), levels, up)
     parts = {part for line in lines for part in parts_of(line.rows) if part.evidence}
     rows = [row for line in lines for row in line.rows]
     named = {trace.name for trace in (*traces, *entries) if trace.showlegend}
@@ -94,7 +94,8 @@ def curve_figure(
     figure.update_yaxes(_upright(up, heights, levels, y, ink))
     for level in levels:
         figure.add_hline(y=level.value, line={"color": ink.muted, "width": 1.2, "dash": level.dash}, layer="below")
-        figure.add_annotation(_note(level, up, ink))
+    for note in _notes(levels, up, figure.layout.yaxis.range, ink):
+        figure.add_annotation(note)
     return figure
 
 
@@ -211,10 +212,36 @@ def _layout(key: Sequence[str], named: Collection[str], ink: Ink) -> dict[str, A
     return {**layout, "showlegend": len(named) > 1, "legend": legend, "uirevision": "kept"}
 
 
-def _note(level: Level, up: Quantity, ink: Ink) -> dict[str, Any]:
-    height = level.value if up.is_share else math.log10(level.value)
-    place = {"x": 1, "xref": "paper", "xanchor": "right", "y": height, "yanchor": "bottom", "showarrow": False}
-    return {**place, "text": label(level.name), "font": {"size": 11, "color": ink.muted}}
+def _notes(levels: Sequence[Level], up: Quantity, span: Sequence[float], ink: Ink) -> Iterator[dict[str, Any]]:
+    """Each level in words above its line, the highest first; those closer than their words share a place, a line each."""
+    for near in reversed(_near(levels, up, span[1] - span[0])):
+        place = {"x": 1, "xref": "paper", "xanchor": "right", "y": _height(near[-1], up), "showarrow": False, "align": "right"}
+        text = "<br>".join(label(level.name, LABEL_CHARACTERS) for level in reversed(near))
+        yield {**place, "yanchor": "bottom", "text": text, "font": {"size": 11, "color": ink.muted}}
+
+
+def _near(levels: Sequence[Level], up: Quantity, length: float) -> list[list[Level]]:
+    """Levels in ascending groups whose words would cover each other, on an axis of this length."""
+    groups: list[list[Level]] = []
+    for level in sorted(levels, key=lambda level: level.value):
+        if groups and _height(level, up) - _height(groups[-1][-1], up) < length * LABEL_PX / PLOT_PX:
+            groups[-1].append(level)
+        else:
+            groups.append([level])
+    return groups
+
+
+def _height(level: Level, up: Quantity) -> float:
+    return level.value if up.is_share else math.log10(level.value)
+
+
+def _room_for_words(span: Span, levels: Sequence[Level], up: Quantity) -> Span:
+    """The range with room for the words above its highest levels."""
+    if not levels or up.is_share:
+        return span
+    highest = _near(levels, up, span.decades)[-1]
+    reach = math.log10(highest[-1].value) + span.decades * LABEL_PX * len(highest) / PLOT_PX
+    return Span(span.low, max(span.high, 10**reach))
 
 
 def _key(parts: Iterable[Part], rows: Sequence[ResultRow], up: Quantity) -> Iterator[str]:

@@ -5,6 +5,7 @@ import pytest
 from suite.report.axes import Span, powers_of_two
 from suite.report.curve_choice import levels_of, strongest
 from suite.report.curves import DASHES, Level, Line, curve_figure
+from suite.report.figures import PLOT_PX
 from suite.report.lines import WHO, Member, lines_of, param, rest_of, switch
 from suite.report.palette import DEVICE_COLOURS, DOUBTFUL_OPACITY
 from suite.report.values import BANDWIDTH, RATE, SHARES, TIME, VALUES, sized
@@ -176,3 +177,35 @@ def test_names_are_text():
     )
     shown = [trace.name for trace in figure.data if trace.name] + [note.text for note in figure.layout.annotations]
     assert not [text for text in shown if "<i>" in text or "<u>" in text or "<a>" in text]
+
+
+def heights_said(levels, up=RATE):
+    figure = curve_figure([Line("a", "#0099fe", (row(512),))], LENGTH, up, levels)
+    return [note for note in figure.layout.annotations if note.name != "key"]
+
+
+def test_levels_closer_than_their_words_share_a_place_with_a_line_of_text_each():
+    near = [Level("b: spec 4.80 PFLOP/s", 4.8e15), Level("b: measured 4.44 PFLOP/s", 4.44e15), Level("a: 1 GFLOP/s", 1e9)]
+    both, low = heights_said(near)
+    assert low.text == "a: 1 GFLOP/s"
+    assert both.text == "b: spec 4.80 PFLOP/s<br>b: measured 4.44 PFLOP/s"
+    assert (both.y, both.yanchor) == (pytest.approx(math.log10(4.8e15)), "bottom")
+    assert (low.y, low.yanchor) == (9, "bottom")
+
+
+def test_the_words_of_the_highest_levels_have_room_below_the_top_of_the_plot():
+    figure = curve_figure(
+        [Line("a", "#0099fe", (row(512),))], LENGTH, RATE, [Level("b", 4.8e15), Level("c", 4.4e15), Level("d", 1e9)]
+    )
+    low, high = figure.layout.yaxis.range
+    assert (high - math.log10(4.8e15)) * PLOT_PX / (high - low) >= 2 * 14
+
+
+def test_the_label_of_a_level_ends_with_its_whole_height():
+    what = "measured 30.1 GB/s, contended"
+    (level, _) = levels_of(
+        [("a processor with a name that goes on and on (7f629...)", what, 3e10, "dash"), ("b", "spec", 1e12, "dash")]
+    )
+    (_, note) = heights_said([level, Level("b: spec", 1e13)])
+    assert note.text.endswith(f": {what}")
+    assert "(7f629...)" in note.text or note.text.startswith("a pro")
