@@ -34,11 +34,11 @@ Another address is only taken with --remote, and with a passphrase that everybod
 the variable ROOFBENCH_PASSPHRASE, or asked for here; never as an argument. It crosses the network as it is typed: only a
 proxy with TLS keeps it secret. On a machine with other users a passphrase is taken for 127.0.0.1 too."""
 EXAMPLES = """\
-roofbench dashboard                       ./roofbench.db
-roofbench dashboard h200.db mi300x.db     several stores side by side
-roofbench dashboard --port 9000           on another port
-roofbench dashboard --host bench.example.org                            behind a reverse proxy on this machine
-roofbench dashboard --remote --address 10.0.0.5 --passphrase-file FILE  to others, behind a passphrase"""
+roofbench dashboard                            ./roofbench.db; Ctrl-C ends it
+roofbench dashboard h200.db mi300x.db          several stores side by side
+roofbench dashboard --port 9000                on another port
+roofbench dashboard --host bench.example.org   behind a reverse proxy on this machine
+roofbench dashboard --remote --address 10.0.0.5 --passphrase-file FILE  to others, behind it"""
 
 LOOPBACK = "127.0.0.1"
 LARGEST_PORT = 65535

@@ -363,8 +363,16 @@ def nothing_left(config: "RunConfig", slots: "Sequence[DeviceSlot]", cases: "Seq
     longest = left_out(config, slots)
     return (
         f"nothing that was asked for is left: {longest[0]}{f', and {len(longest) - 1} more' if len(longest) > 1 else ''}; "
-        "choose smaller shapes, or max_kernel_s=null to measure them all the same"
+        f"choose smaller {_sizes(config)}, or max_kernel_s=null to measure them all the same"
     )
+
+
+def _sizes(config: "RunConfig") -> str:
+    """What is chosen smaller: jobs whose sizes are no shapes have names for them that only their settings tell."""
+    other = [name for name, settings in config.jobs.items() if not hasattr(settings, "shapes")]
+    if not other:
+        return "shapes"
+    return f"sizes (`roofbench run --cfg job --package jobs.{other[0]} job={other[0]}` prints what can be set)"
 
 
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:

@@ -46,6 +46,8 @@ EXAMPLES = """\
 roofbench run                                                the quick experiment on the best device found
 roofbench run experiment=standard device=all                 every GPU of this node, each case on each
 roofbench run 'jobs.gemm.formats=[bf16]' 'jobs.gemm.shapes=[1024,8192]' measure=precise
+roofbench run job=decode 'jobs.decode.batches=[4]' 'jobs.decode.kv_lens=[512]'  another job, at sizes for a few CPU cores
+roofbench run --cfg job --package jobs.decode job=decode     what can be set of that job
 roofbench run -m measure=fast,precise                        two runs in one store
 roofbench run resume=latest                                  go on with an interrupted run
 roofbench run --cfg experiment resume=latest > again.yaml    the settings of the latest run, as a file"""

@@ -1,6 +1,7 @@
 """What a plan says to people: cases, time, memory, what was left out, and what could not be checked."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -208,6 +209,14 @@ def test_where_nothing_that_was_asked_for_is_left_the_plan_says_so_and_the_run_r
     assert cli.main(["run", *too_long]) == 2
     said = capsys.readouterr()
     assert (said.out, said.err) == ("", f"roofbench: {line.removeprefix('a run is refused: ')}\n")
+    (other,) = [
+        text
+        for text in plan(capsys, "job=attention", "max_kernel_s=1e-9", *FAKE, f"{H200}")
+        if text.startswith("a run is refused")
+    ]
+    (command,) = re.findall("choose smaller sizes \\(`roofbench (.*)` prints what can be set\\), or max_kernel_s=null", other)
+    assert cli.main(command.split()) == 0
+    assert "tokens:" in capsys.readouterr().out
     assert cli.main(["run", "-m", *too_long, "seed=1,2"]) == 2
     assert capsys.readouterr().out == ""
     assert list(tmp_path.iterdir()) == []
