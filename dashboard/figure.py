@@ -1,23 +1,23 @@
 """A figure on a page: the same buttons everywhere, words for who cannot see it, and itself as a file."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.address import given
+from dashboard.key import Room, as_text, for_page, rules
 from suite.report.figures import CHART_CONFIG
 
 BUTTONS_PX = 28
-_SCROLLED = """<style>
-.st-key-{key}-frame {{ container-type: inline-size; }}
+_FRAMED = ".st-key-{key}-frame {{ container-type: inline-size; }}"
+_SCROLLED = """
 .st-key-{key}-place {{ overflow-x: auto; }}
 .st-key-{key} {{ min-width: {width_px}px; }}
 .{key}-hint {{ display: none; margin: 0; }}
-@container (max-width: {width_px}px) {{ .{key}-hint {{ display: block; }} }}
-</style><p class="{key}-hint">&#x2194; This figure is wider than its place: scroll it sideways.</p>"""
+@container (max-width: {width_px}px) {{ .{key}-hint {{ display: block; }} }}"""
+_HINT = '<p class="{key}-hint">&#x2194; This figure is wider than its place: scroll it sideways.</p>'
 CAMERA_SCALE = 2  # pixels of a downloaded image for one on the screen
 
 
@@ -40,8 +40,13 @@ def show(figure: go.Figure, key: str, alt: str, name: str, choosing: bool = Fals
         options |= {"on_select": "rerun", "selection_mode": "points"}
     if width_px and not stretches:
         options["width"] = "content"
-    with _scrolled(key, int(width_px)) if width_px else nullcontext():
-        event = st.plotly_chart(figure, **options)
+    screen = go.Figure(figure)
+    room = for_page(screen)
+    with st.container(key=f"{key}-frame"):
+        with _placed(key, room, int(width_px or 0)):
+            event = st.plotly_chart(screen, **options)
+        if room is not None:
+            st.html(as_text(key, room))
     _as_page(figure, key, name)
     if not choosing:
         return None
@@ -49,11 +54,16 @@ def show(figure: go.Figure, key: str, alt: str, name: str, choosing: bool = Fals
     return points[0].get("customdata") if points else None
 
 
-def _scrolled(key: str, width_px: int) -> Any:
-    """A place that scrolls sideways, and says so, where the screen is narrower than the figure of this key."""
-    with st.container(key=f"{key}-frame"):
-        st.html(_SCROLLED.format(key=key, width_px=int(width_px)))
-        return st.container(key=f"{key}-place")
+def _placed(key: str, room: Room | None, width_px: int) -> Any:
+    """The place of a figure, which scrolls sideways, and says so, where the screen is narrower than ``width_px``."""
+    parts = [_FRAMED.format(key=key)]
+    if width_px:
+        parts.append(_SCROLLED.format(key=key, width_px=width_px))
+    if room is not None:
+        parts.append(rules(key, room, width_px + 1 if width_px else 0))
+    hint = _HINT.format(key=key) if width_px else ""
+    st.html(f"<style>{' '.join(parts)}</style>{hint}")
+    return st.container(key=f"{key}-place")
 
 
 def _make_room(figure: go.Figure) -> None:

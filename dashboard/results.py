@@ -40,8 +40,9 @@ def results_table(rows: Sequence[ResultRow], key: str, alt: str, whose: Callable
     titles = _Titles(tera_rates(row.format for row in rows), *common_unit(row.p50_s for row in rows))
     names, shared = told_apart(case_names(rows), [row.job for row in rows])
     frame = pd.DataFrame([_line(row, name, whose(row), titles) for row, name in zip(rows, names, strict=True)])
-    if shared:
-        st.caption(plain(f"The same in all of them: {shared}."))
+    frame["Regime"], regime = regimes_apart(rows)
+    if said := "; ".join(filter(None, (shared, regime))):
+        st.caption(plain(f"The same in all of them: {said}."))
     legend(rows)
     left_out = [name for name in _SAME_LEFT_OUT if frame[name].nunique() == 1]
     left_out += [name for name in _EMPTY_LEFT_OUT if frame[name].isna().all()]
@@ -120,11 +121,20 @@ def told_apart(names: Sequence[str], jobs: Sequence[str]) -> tuple[list[str], st
     )
 
 
+def regimes_apart(rows: Sequence[ResultRow]) -> tuple[list[str], str]:
+    """What of their regimes is not the same in all, and what is; of one regime nothing is taken out."""
+    axes = [(row.cache, row.load, row.dispatch) for row in rows]
+    several = [len(set(values)) > 1 for values in zip(*axes, strict=True)]
+    if not any(several):
+        return [row.regime for row in rows], ""
+    apart = ["/".join(value for value, differs in zip(each, several, strict=True) if differs) for each in axes]
+    return apart, ", ".join(value for value, differs in zip(axes[0], several, strict=True) if not differs)
+
+
 def _line(row: ResultRow, name: str, device: str, titles: _Titles) -> dict[str, Any]:
     half_width = relative_half_width(row) if resolved(row) else None
     return {
         "Case": _text(name),
-        "Backend": _text(row.backend),
         titles.time: _scaled(row.p50_s, titles.unit_s),
         "±": _scaled(half_width, 1e-2),
         "Of spec": row.fractions.spec,
@@ -140,6 +150,7 @@ def _line(row: ResultRow, name: str, device: str, titles: _Titles) -> dict[str, 
         "Empirical": row.fractions.empirical,
         "Of boost": row.fractions.boost,
         "Device": _text(device),
+        "Backend": _text(row.backend),
         "Run": _text(row.run),
         "Job": _text(row.job),
         "Implementation": _text(row.implementation),
@@ -202,6 +213,7 @@ def _columns(titles: _Titles, frame: pd.DataFrame) -> dict[str, Any]:
         "Evidence": st.column_config.TextColumn(help="Measured here, imported, or simulated: kinds are never compared"),
         "Switches": st.column_config.TextColumn(help="Precision and library settings that are part of the case"),
         "Finished": st.column_config.TextColumn(help="When the result was stored, UTC"),
+        "Regime": st.column_config.TextColumn(help="Cache, load and dispatch; what all have in common stands above the table"),
         "Remarks": st.column_config.TextColumn(
             help="Why a case has no result, or what to know before trusting one: not converged, contended, throttled"
         ),

@@ -66,10 +66,10 @@ def _name_memory(figure: go.Figure, roofs: RoofSet) -> None:
             trace.hovertext = f"{trace.hovertext}, set by {escape(found.words)}"
 
 
-def legend_px(names: Collection[str]) -> int:
-    """What the legend needs above the plot on the narrowest screen."""
+def legend_px(names: Collection[str], width_px: int = _LEGEND_PX) -> int:
+    """What the legend needs above a plot of this width, that of the narrowest screen at first."""
     longest = max(map(len, names), default=0)
-    columns = max(1, _LEGEND_PX // (_SYMBOL_PX + _CHARACTER_PX * longest))
+    columns = max(1, width_px // (_SYMBOL_PX + _CHARACTER_PX * longest))
     return 7 + _ROW_PX * max(1, math.ceil(len(names) / columns))
 
 

@@ -180,6 +180,7 @@ def test_figures_and_tables_are_downloaded(browser, address, tmp_path):
             found[name] = (tmp_path / name).read_bytes()
         assert found["roofbench-attention.svg"].startswith(b"<svg")
         assert b"Keys of a sequence" in found["roofbench-attention.svg"]
+        assert b"upright" in found["roofbench-attention.svg"]  # its key, which is text of the page beside it
         assert b"plotly.js" in found["roofbench-attention.html"]
         assert found["roofbench.csv"].count(b"\n") == 3
         assert found["roofbench.parquet"].startswith(b"PAR1")
@@ -229,6 +230,50 @@ def test_a_heat_map_says_that_it_scrolls_where_it_does_and_its_cells_open_their_
         page.wait_for_selector("text=Checks against the reference", timeout=30_000)
         page.set_viewport_size({"width": WIDE, "height": 900})
         until(page, "!document.querySelector('.standings-hint').checkVisibility()")
+        assert unexpected(complaints) == []
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_key_and_legend_of_a_figure_take_the_width_that_there_is_and_leave_no_hole(browser, address, width):
+    with looking(browser, width=width) as (page, complaints):
+        page.goto(f"{address}/roofline?{ME}")
+        settled(page)
+        page.wait_for_selector(".st-key-roofline .legend .traces", state="attached", timeout=30_000)
+        key = page.locator(".roofline-key")
+        assert key.is_visible()
+        assert not page.locator('.st-key-roofline .annotation[data-index="0"]').is_visible()
+        seen = page.evaluate(
+            """() => {
+                const box = (name) => document.querySelector(name).getBoundingClientRect();
+                const key = box('.roofline-key'), plot = box('.st-key-roofline .xtitle');
+                return {
+                    right: key.right, left: key.left, belowAxis: key.top - plot.bottom,
+                    aboveLegend: box('.st-key-roofline .legend').top - box('.st-key-roofline .modebar').bottom,
+                    toButton: box('.st-key-roofline-html').top - key.bottom,
+                };
+            }"""
+        )
+        broken = key.evaluate(
+            """key => [...key.querySelectorAll('span')].filter((entry) => {
+                const words = document.createElement('span');
+                words.style.whiteSpace = 'nowrap';
+                words.textContent = entry.textContent;
+                key.append(words);
+                const needed = words.getBoundingClientRect().width;
+                words.remove();
+                const lines = entry.getBoundingClientRect().height / parseFloat(getComputedStyle(entry).lineHeight);
+                return lines > 1.5 && needed < key.clientWidth;
+            }).map((entry) => entry.textContent)"""
+        )
+        assert broken == []
+        assert seen["right"] <= width
+        assert seen["right"] - seen["left"] > (600 if width == WIDE else 300)
+        assert 0 <= seen["belowAxis"] < 60
+        assert -10 <= seen["aboveLegend"] < 12  # of boxes, which have margins: words and symbols are apart
+        assert 0 <= seen["toButton"] < 40
+        with page.expect_download() as found:
+            page.get_by_role("button", name="Download this figure as HTML").first.click()
+        assert found.value.suggested_filename == "roofbench-roofline.html"
         assert unexpected(complaints) == []
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from dashboard import listing
 from dashboard.downloads import as_csv, as_parquet, flat
-from dashboard.results import case_names, told_apart
+from dashboard.results import case_names, regimes_apart, told_apart
 from dashboard.selection import Selection, thinned
 from dashboard.shelf import Shelf
 from dashboard.stores import Run, Stores
@@ -240,3 +240,11 @@ def test_how_a_case_ended_is_no_bound(monkeypatch, tmp_path):
     assert {"gemm 4096x4096x4096", "gemm 4096x4096x4096 outliers data"} <= set(shown["Case"])
     write_store(tmp_path / "t.db", [result()], info=run_info())
     assert "Outcome" not in table(opened(monkeypatch, tmp_path / "t.db", page="roofline"))
+
+
+def test_what_all_regimes_have_in_common_is_said_once():
+    rows = [result(cache=cache, load="sustained", dispatch="device") for cache in ("cold", "warm")]
+    assert regimes_apart(rows) == (["cold", "warm"], "sustained, device")
+    assert regimes_apart(rows[:1]) == (["cold/sustained/device"], "")
+    mixed = [*rows, result(cache="warm", load="burst", dispatch="call")]
+    assert regimes_apart(mixed) == ([row.regime for row in mixed], "")
