@@ -20,6 +20,7 @@ from dashboard.shelf import Device, Shelf
 from dashboard.text import plain
 from suite.collectives.cores import SHARED_CORES
 from suite.collectives.marked import shared_cores_marks
+from suite.collectives.series import is_without_a_link
 from suite.collectives.study import Study, studies
 from suite.measurement import Measurement
 from suite.report.collective_figure import curves_figure, worlds_figure
@@ -27,6 +28,7 @@ from suite.report.collective_words import (
     ABOUT,
     CROSSOVER_TITLES,
     FIT_TITLES,
+    NO_LINK,
     crossover_row,
     fit_lines,
     fit_row,
@@ -115,8 +117,11 @@ def _device(selection: Selection, device: Device, picked: Picked, worlds: Sequen
     st.subheader(plain(selection.names[device]))
     marks = _marks(selection, device, picked.rows)
     found = studies(picked.rows, marks)
-    if not found:
+    if any(map(is_without_a_link, picked.rows)):
+        st.info(NO_LINK)
+    elif not found:
         st.info("None of these collectives has a time to draw; the table says how each ended.")
+    if not found:
         return
     settings = {setting_title(study.setting): study for study in found}
     setting = settings[choose_one("Setting", "c_setting", list(settings))] if len(settings) > 1 else found[0]

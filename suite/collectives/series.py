@@ -175,6 +175,12 @@ def is_on_a_curve(row: ResultRow) -> bool:
     return named and sized and _has_bandwidth(switches.get("transport"))
 
 
+def is_without_a_link(row: ResultRow) -> bool:
+    """Whether a row is a verified time of ranks that share one device, which says nothing of a link."""
+    timed = row.job == JOB and row.outcome == Outcome.OK and bool(row.p50_s)
+    return timed and row.switches.get("transport") == Transport.SHARED_GPU
+
+
 def _has_bandwidth(transport: object) -> bool:
     return transport in tuple(Transport) and Transport(str(transport)).has_bandwidth
 

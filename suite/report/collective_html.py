@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import plotly.graph_objects as go
 
+from suite.collectives.series import is_without_a_link
 from suite.collectives.study import Study, studies
 from suite.report.collective_figure import curves_figure, worlds_figure
 from suite.report.collective_words import (
@@ -11,6 +12,7 @@ from suite.report.collective_words import (
     CROSSOVER_TITLES,
     FIT_TITLES,
     MODELLED,
+    NO_LINK,
     band_note,
     beyond_words,
     counted_points,
@@ -27,15 +29,15 @@ from suite.rows import ResultRow
 
 
 def collective_sections(rows: Sequence[ResultRow], label: str, index: int, shared: Collection[int] = ()) -> Iterator[Html]:
-    """What stands between the roofline and the results of a device; nothing where it has no collective with a bandwidth.
+    """What stands between the roofline and the results of a device; nothing where none of its collectives was timed.
 
     ``shared`` are the ids of results whose ranks shared cores.
     """
     found = studies(rows, shared)
-    if not found:
-        return
-    yield tag("h3", f"Collectives of {label}")
-    yield tag("p", ABOUT, class_="small")
+    told = [*[ABOUT] * bool(found), *[NO_LINK] * any(map(is_without_a_link, rows))]
+    if told:
+        yield tag("h3", f"Collectives of {label}")
+    yield from (tag("p", words, class_="small") for words in told)
     for number, study in enumerate(found):
         title = setting_title(study.setting)
         yield tag("details", tag("summary", title), *_study(study, index, number), class_="rungs", open=number == 0)

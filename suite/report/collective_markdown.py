@@ -3,13 +3,14 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from suite.collectives.model.alpha_beta import Fit
-from suite.collectives.series import Point
+from suite.collectives.series import Point, is_without_a_link
 from suite.collectives.study import Modelled, Study, studies
 from suite.report.collective_words import (
     ABOUT,
     CROSSOVER_TITLES,
     FIT_TITLES,
     MODELLED,
+    NO_LINK,
     band_note,
     beyond_words,
     crossover_row,
@@ -34,10 +35,10 @@ def collective_blocks(
     ``shared`` are the ids of results whose ranks shared cores.
     """
     found = studies(rows, shared)
-    if not found:
-        return
-    yield f"### Collectives of {text(label)}"
-    yield text(ABOUT)
+    told = [*[ABOUT] * bool(found), *[NO_LINK] * any(map(is_without_a_link, rows))]
+    if told:
+        yield f"### Collectives of {text(label)}"
+    yield from map(text, told)
     for study in found:
         yield f"#### {text(setting_title(study.setting))}"
         yield table(FIT_TITLES, (_told(model) for model in study.models))

@@ -28,6 +28,11 @@ ABOUT = (
     "off, with 95 %, by the intervals of the times or their scatter about the line, whichever is wider. The largest world is "
     "also predicted from the smaller ones alone, and how far that was off is its held-out error."
 )
+NO_LINK = (
+    "Ranks that share one device have no link between them: their times, in the table of results, are those of taking turns on "
+    "the device and of sockets. They have no bandwidth and are in no figure and no fit. One that is ok ran as it was asked to, "
+    "and was right."
+)
 FIT_TITLES = ("Algorithm", "Ranks", "Formula", "alpha", "B", "R^2", "Transfer", "Held out", "Points")
 CROSSOVER_TITLES = ("Ranks", "Between", "Measured", "Predicted")
 COUNTED = {Doubt.SHARED_CORES: "of ranks that share cores"}  # where the doubt's own words do not stand behind a number

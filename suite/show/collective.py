@@ -5,11 +5,13 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from suite.collectives.model.alpha_beta import Refusal
+from suite.collectives.series import is_without_a_link
 from suite.collectives.study import Study, studies
 from suite.report.collective_words import (
     CROSSOVER_TITLES,
     FIT_TITLES,
     MODELLED,
+    NO_LINK,
     band_note,
     beyond_words,
     crossover_row,
@@ -26,7 +28,7 @@ _RANKS = {"Formula": 2, "R^2": 3, "Transfer": 4}  # what goes first on a narrow 
 
 
 def study_lines(rows: Sequence[ResultRow], screen: Screen, shared_cores: Collection[int] = ()) -> Iterator[str]:
-    """A section for each operation, format and transport; nothing where no row is of a collective with a bandwidth.
+    """A section for each operation, format and transport; nothing where no collective was timed.
 
     ``shared_cores`` are the ids of results whose ranks shared cores.
     A reason that keeps many series from a fit is said once, behind them.
@@ -47,6 +49,9 @@ def study_lines(rows: Sequence[ResultRow], screen: Screen, shared_cores: Collect
         yield ""
     for reason, count in shared.items():
         yield from textwrap.wrap(printable(f"no fit of {count} series: {reason}"), screen.columns)
+    if any(map(is_without_a_link, rows)):
+        yield ""
+        yield from textwrap.wrap(NO_LINK, screen.columns)
 
 
 def _study(study: Study, shared: Collection[str], screen: Screen) -> Iterator[str]:

@@ -17,7 +17,7 @@ from suite.outcome import Outcome
 from suite.report.collective_figure import FADED, curves_figure, worlds_figure
 from suite.report.collective_html import collective_figures, collective_sections
 from suite.report.collective_markdown import collective_blocks
-from suite.report.collective_words import crossover_row, fit_row, held_out_words, signed
+from suite.report.collective_words import NO_LINK, crossover_row, fit_row, held_out_words, signed
 from suite.report.document import build
 from suite.report.html import render_html
 from suite.report.markdown import render_markdown
@@ -292,3 +292,15 @@ def test_a_size_is_written_as_settings_write_it() -> None:
 def test_a_world_that_was_not_held_out_says_why() -> None:
     (found,) = studies(rows((4,)))
     assert held_out_words(found.models[0].held_out) == "none: 1 world size; holding one out takes 2 or more"
+
+
+def test_ranks_that_share_a_device_are_told_of_where_their_curves_would_be():
+    shared = [replace(row, switches={**row.switches, "transport": "shared_gpu"}) for row in rows((2,))]
+    html = "".join(str(each) for each in collective_sections(shared, "a device", 0))
+    markdown = "\n".join(collective_blocks(shared, "a device", lambda *_: "", str))
+    terminal = " ".join(study_lines(shared, Screen(120, False)))
+    for page in (html, markdown, terminal):
+        assert NO_LINK in page
+    failed = [replace(row, outcome=Outcome.INCORRECT) for row in shared]
+    assert not list(collective_sections(failed, "a device", 0))
+    assert NO_LINK not in "".join(str(each) for each in collective_sections(rows((2,)), "a device", 0))
