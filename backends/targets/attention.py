@@ -34,7 +34,7 @@ def forward(device: Device, **given: Any) -> Made:
     refuse(refused("triton", problem, device, backward=False))
     tensors = operands(problem)
     made = _made(problem, choices_of_forward(problem, device), lambda config: [forward_call(problem, config, device, tensors)])
-    return replace(made, spared_words=spared_words)
+    return replace(made, spared_words=partial(spared_words, problem, device))
 
 
 def gluon(device: Device, **given: Any) -> Made:

@@ -13,7 +13,7 @@ from backends.triton.gemm.device import Device
 Choice = Config | HopperConfig | BackwardConfig | HopperBackwardConfig
 
 HOPPER = "90"
-SPARED_WORDS = 32
+SPARED_OF_FORWARD = 32
 WIDE = 128  # columns of a head: more of them leave room for smaller blocks only
 
 
@@ -25,7 +25,7 @@ def choices_of_forward(problem: Problem, device: Device) -> Sequence[Config]:
         return _WIDE
     if device.architecture != HOPPER:
         return _NARROW
-    return [*(_HOPPER_8_BITS if problem.format == "fp8_e4m3" else _HOPPER), *_NARROW]
+    return list(dict.fromkeys([*(_HOPPER_8_BITS if problem.format == "fp8_e4m3" else _HOPPER), *_NARROW]))
 
 
 _HOPPER = (Config(128, 64, 4, 2), Config(64, 64, 4, 3))
@@ -51,13 +51,14 @@ _AMD = (Config(128, 64, 4, 1), Config(64, 64, 4, 1), Config(128, 32, 4, 1), Conf
 _AMD_WIDE = (Config(64, 32, 4, 1), Config(64, 64, 4, 1), Config(32, 32, 4, 1))
 
 
-def spared_words(config: Config | HopperConfig) -> int:
+def spared_words(problem: Problem, device: Device, config: Config | HopperConfig) -> int:
     """How many words a thread of a forward kernel may spill.
 
     With a causal mask the fastest on Hopper spills addresses, before and behind the loop of whole blocks
     (tests/backends/triton/attention/test_compiled.py).
     """
-    return SPARED_WORDS if config == _HOPPER[0] else 0
+    is_causal = problem.mask.first is None and problem.mask.last is not None
+    return SPARED_OF_FORWARD if device.architecture == HOPPER and is_causal and config == _HOPPER[0] else 0
 
 
 def hopper_choices(problem: Problem) -> Sequence[HopperConfig]:

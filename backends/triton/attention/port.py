@@ -13,6 +13,7 @@ from backends.torch.attention.way import Task
 from backends.torch.way import Made as MadeReady
 from backends.triton.attention.call import Gradients, Operands, backward_calls, forward_call, hopper_call
 from backends.triton.attention.choices import (
+    HOPPER,
     Choice,
     choices_of_forward,
     choices_of_keys,
@@ -77,12 +78,11 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
     """
     problem = problem_of(task.workload)
     arguments = [_operands(problem, each) for each in task.buffers]
-    forward = Maker(lambda config, operands: [_forward(problem, config, device, operands)], arguments, loaded, spared_words)
+    spared = partial(spared_words, problem, device)
+    forward = Maker(lambda config, operands: [_forward(problem, config, device, operands)], arguments, loaded, spared)
     choices = hopper_choices(problem) if name == GLUON else choices_of_forward(problem, device)
     if task.sizes.is_backward and name == GLUON:
-        portable = Maker(
-            lambda config, operands: [forward_call(problem, config, device, operands)], arguments, loaded, spared_words
-        )
+        portable = Maker(lambda config, operands: [forward_call(problem, config, device, operands)], arguments, loaded, spared)
         return _hopper_gradients(task, problem, device, portable, loaded)
     if task.sizes.is_backward:
         return _gradients(task, problem, device, (forward, choices), loaded, cuda, tuned=name == "triton_tuned")
@@ -276,7 +276,7 @@ def _sizes_reason(problem: Problem, device: Device) -> str | None:
 
 
 def _hopper_reason(problem: Problem, device: Device, backward: bool) -> str | None:
-    if device.architecture != "90":
+    if device.architecture != HOPPER:
         return f"gluon is written for sm_90, the device here is {device.name}; triton is portable"
     if problem.format not in ("bf16", "fp16"):
         return f"gluon takes bf16 and fp16, not {problem.format}; triton takes fp8"

@@ -84,7 +84,7 @@ def test_ranks_that_were_given_up_are_started_anew(crews: Crews) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "how"), [(signal.SIGKILL, "died with SIGKILL"), (signal.SIGRTMIN + 2, "died with signal 36")]
+    ("number", "how"), [(signal.SIGKILL, "died with SIGKILL"), (signal.SIGRTMIN + 2, f"died with signal {signal.SIGRTMIN + 2}")]
 )
 def test_a_rank_that_dies_between_two_cases_is_told_of_and_costs_neither(
     crews: Crews, capfd: pytest.CaptureFixture[str], number: int, how: str

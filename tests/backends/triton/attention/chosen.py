@@ -58,7 +58,7 @@ def chosen(spec: Spec) -> dict[str, Any]:
             passed_over[config.label] = str(error).strip().splitlines()[-1][:200]
             continue
         spilled, shared = registers(kernel)["spilled_bytes"], kernel.metadata.shared
-        spared = 4 * spared_words(config) if spec.kernel == "forward" else 0
+        spared = 4 * spared_words(spec.problem, device, config) if spec.kernel == "forward" else 0
         if spilled <= spared and shared <= device.shared_bytes:
             return {"chosen": config.label, "passed_over": passed_over}
         passed_over[config.label] = f"spills {spilled} bytes, {shared} bytes of shared memory"

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from backends.triton.attention.choices import spared_words
+from backends.triton.attention.choices import SPARED_OF_FORWARD
 from tests.backends.triton.asked import names_asked, parameters
-from tests.backends.triton.attention.compiled import FASTEST
 from tests.backends.triton.compiled import DEVICES
 
 # A part of the names of the matrix instructions, by spec.
@@ -113,4 +112,4 @@ def test_what_the_fastest_forward_spills_is_nothing_of_the_loop_of_whole_blocks(
     """The second loop is that of the blocks that a causal mask cuts, one or two of a tile."""
     whole, _masked = became[spec]["spills_of_loops"]
     assert whole == 0
-    assert became[spec]["spilled_bytes"] <= 4 * spared_words(FASTEST)
+    assert became[spec]["spilled_bytes"] <= 4 * SPARED_OF_FORWARD
