@@ -39,10 +39,12 @@ def loaded(*arguments: str) -> set[str]:
     return set(child.stderr.rpartition("loaded:")[2].split())
 
 
+@pytest.mark.paced
 def test_help_answers_within_a_second(tmp_path: Path) -> None:
     assert taken_s(tmp_path, "--help") < LIMIT_S
 
 
+@pytest.mark.paced
 def test_a_plan_of_ten_thousand_cases_answers_within_a_second(tmp_path: Path) -> None:
     assert roofbench(tmp_path, *TEN_THOUSAND).out.count("gemm ") > 9_900
     assert taken_s(tmp_path, *TEN_THOUSAND) < LIMIT_S

@@ -261,6 +261,7 @@ def test_colours_change_no_text() -> None:
     assert any("\033[" in line for line in shown(Screen(color=True)))
 
 
+@pytest.mark.paced
 @pytest.mark.parametrize("screen", [PLAIN, Screen(100)])
 def test_ten_thousand_rows_take_no_longer_than_reading_them(screen: Screen) -> None:
     many = [result(8 * (index + 1)) for index in range(10_000)]

@@ -113,6 +113,7 @@ def test_reading_sheets_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.paced
 def test_listing_all_sheets_takes_under_a_second() -> None:
     from suite.hardware import catalogue
 

@@ -213,6 +213,7 @@ def test_any_text_is_read_or_refused_in_words(anything: str) -> None:
 LONG = ("a", "a1", "[1]", "a:1:1 [0] ", "[", "{", "{a\n", "[rank0]: a\n")
 
 
+@pytest.mark.paced
 def test_a_long_text_that_is_no_log_costs_no_more_than_its_length() -> None:
     """A name tried from each of its letters took a line of 80000 of them 40 s; nested brackets were a traceback."""
 
