@@ -90,6 +90,8 @@ def as_read(channel: Channel) -> Channel:
 
     A reading, or a time, that is no finite number (NaN, an infinity) was missing: nothing is computed from it.
     """
+    if len(channel.times_s) == len(channel.values) and all(map(math.isfinite, (*channel.times_s, *channel.values))):
+        return channel  # as nearly every series is: each result that is stored comes by here
     pairs = [pair for pair in zip(channel.times_s, channel.values, strict=False) if all(map(math.isfinite, pair))]
     times_s, values = (tuple(each) for each in zip(*pairs, strict=True)) if pairs else ((), ())
     why = channel.unavailable or ("" if pairs or not channel.values else "every reading was missing")
