@@ -8,14 +8,10 @@ from backends.jax.target import Target
 from suite.case import Case, Workload
 from suite.errors import nearest
 from suite.jobs.attention import FORMATS, HADAMARD, IMPLEMENTATIONS, sizes_of
+from suite.jobs.attention.gradients import unchecked
 from suite.jobs.attention.sizes import DIRECTIONS, MASKS
 
 TAKEN = ("fp32", "bf16", "fp16")
-# Data whose gradients no check can judge by their size.
-WITHOUT_GRADIENTS = {
-    "constant": "every key is the same, so that gradients of Q and K are zero and what a kernel writes there is rounding alone",
-    "outliers": "the rounding of one outlier of O, times one of dO, is more than most gradients are",
-}
 
 
 def reason(case: Case, target: Target) -> str | None:
@@ -34,7 +30,7 @@ def reason(case: Case, target: Target) -> str | None:
         no_such_name
         or _format_reason(workload)
         or target.missing(workload.format)
-        or _gradients_reason(workload)
+        or unchecked(workload)
         or WAYS[case.implementation].refuses(workload, target)
     )
 
@@ -62,9 +58,3 @@ def _format_reason(workload: Workload) -> str | None:
     if semantics.get(HADAMARD):
         return f"{HADAMARD} is for formats with scales, not for {workload.format}"
     return None
-
-
-def _gradients_reason(workload: Workload) -> str | None:
-    if not sizes_of(workload).is_backward or workload.distribution not in WITHOUT_GRADIENTS:
-        return None
-    return f"gradients of {workload.distribution} data cannot be checked: {WITHOUT_GRADIENTS[workload.distribution]}"

@@ -8,14 +8,8 @@ from backends.torch.refusals import first, scales_reason, unknown
 from backends.torch.target import Target
 from suite.case import Case, Workload
 from suite.jobs.attention import FORMATS, HADAMARD, sizes_of
+from suite.jobs.attention.gradients import unchecked
 from suite.jobs.attention.sizes import DIRECTIONS, MASKS
-
-# Data whose gradients no check can judge by their size.
-WITHOUT_GRADIENTS = {
-    "constant": "every key is the same, so that gradients of Q and K are zero and what a kernel writes there is rounding alone",
-    "outliers": "the rounding of one outlier of O, times one of dO, is more than most gradients are",
-}
-
 
 _unknown = partial(unknown, "attention")
 
@@ -57,6 +51,4 @@ def _gradients_reason(workload: Workload) -> str | None:
         return None
     if not FORMATS[workload.format].has_gradients:
         return f"{workload.format} is offered forward only; gradients are of bf16, fp16 and fp32"
-    if workload.distribution in WITHOUT_GRADIENTS:
-        return f"gradients of {workload.distribution} data cannot be checked: {WITHOUT_GRADIENTS[workload.distribution]}"
-    return None
+    return unchecked(workload)

@@ -255,6 +255,7 @@ def test_every_implementation_of_the_job_runs_or_says_why_not(name: str, target:
         (replace(attention_case("naive"), switches=items({"tf32": True})), CPU, "no switch 'tf32'"),
         (attention_case("naive", direction="backward", distribution="constant"), CPU, "cannot be checked"),
         (attention_case("naive", direction="backward", distribution="outliers"), CPU, "cannot be checked"),
+        (attention_case("naive", direction="backward", mask="sliding_window", window=1), CPU, "a window of 1 token cannot be"),
         (attention_case("library_math", "fp16"), CPU, "does not offer on a CPU; take naive, or bf16"),
         (attention_case("library_math", "fp16"), TPU, "does not offer on a TPU"),
         (attention_case("library_math", heads="2x192/128"), HOPPER, "as many columns of V as of K, not 128 beside 192"),
