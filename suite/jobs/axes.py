@@ -21,6 +21,6 @@ def check_counts(job: str, axis: str, given: Sequence[Any], allowed: range) -> N
     if not given:
         raise UsageError(f"jobs.{job}.{axis} is empty; name for instance [{max(allowed[0], min(16, allowed[-1]))}]")
     for each in given:
-        if each not in allowed:
+        if type(each) is not int or each not in allowed:  # true and 1.0 equal 1, and would name another case than it
             of = f" in steps of {allowed.step}" if allowed.step > 1 else ""
             raise UsageError(f"jobs.{job}.{axis} has {each}; it goes from {allowed[0]} to {allowed[-1]}{of}")

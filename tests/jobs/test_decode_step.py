@@ -215,6 +215,8 @@ def test_depth_allows_no_more():
         ({"kv_lens": []}, "jobs.decode_step.kv_lens is empty"),
         ({"page_sizes": [256]}, "goes from 1 to 128"),
         ({"layers": 0}, "jobs.decode_step.layers has 0; it goes from 1 to 1024"),
+        ({"layers": True}, "jobs.decode_step.layers has True; it goes from 1 to 1024"),
+        ({"layers": [2, 2.0]}, "jobs.decode_step.layers has 2.0; it goes from 1 to 1024"),
         ({"layers": []}, "jobs.decode_step.layers is empty"),
         ({"hidden_sizes": 100}, "jobs.decode_step.hidden_sizes has 100; it goes from 16 to 65536 in steps of 16"),
         ({"intermediate_sizes": [96, 97]}, "has 97"),
