@@ -27,11 +27,15 @@ def start(platform: str) -> Sequence[jax.Device]:
     jax.config.update("jax_enable_x64", True)
     try:
         return tuple(jax.local_devices(backend=None if platform == "auto" else platform))
-    except RuntimeError as error:
-        told = str(error).splitlines()[0].partition(". Available backends")[0].rpartition(": ")
-        raise DeviceNotFound(
-            f"JAX finds no device for platform {platform}: {told[0].rpartition(': ')[2]}: {told[2]}"
-        ) from error
+    except (RuntimeError, AssertionError) as error:
+        raise DeviceNotFound(f"JAX finds no device for platform {platform}: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """JAX's own words; it has none where every platform that ``JAX_PLATFORMS`` names is one of its own without a device."""
+    if not str(error):
+        return f"JAX_PLATFORMS={os.environ.get('JAX_PLATFORMS', '')} leaves none; unset it, or install JAX for that platform"
+    return ": ".join(str(error).splitlines()[0].partition(". Available backends")[0].split(": ")[-2:])
 
 
 def kind_of(device: jax.Device) -> str:

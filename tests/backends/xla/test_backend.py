@@ -372,3 +372,24 @@ class TestOnADeviceBeside:
     def test_the_share_of_the_host_is_what_handing_over_takes(self, beside: XlaBackend) -> None:
         turns = QueueTurns(prepared(beside, on_xla("fp32", 256, 256, 256)), "tried")
         assert 0 < turns.host_share(4) <= 1
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (AssertionError(), "JAX_PLATFORMS=cuda leaves none; unset it, or install JAX for that platform"),
+        (RuntimeError("Unknown backend rocm. Available backends are ['cpu']"), "Unknown backend rocm"),
+        (RuntimeError("Unable to initialize backend 'tpu': UNKNOWN: libtpu.so: cannot open"), "libtpu.so: cannot open"),
+    ],
+)
+def test_a_platform_without_a_device_is_refused_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch, raised: Exception, told: str
+) -> None:
+    def local_devices(backend: str | None) -> list[Any]:
+        raise raised
+
+    monkeypatch.setenv("JAX_PLATFORMS", "cuda")
+    monkeypatch.setattr("jax.local_devices", local_devices)
+    with pytest.raises(DeviceNotFound) as refused:
+        XlaBackend({}).devices()
+    assert str(refused.value) == f"JAX finds no device for platform auto: {told}"
