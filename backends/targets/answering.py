@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from backends.targets.catalogue import Program
-from backends.targets.made import NothingFits, Refused
+from backends.targets.refused import NothingFits, Refused
 from suite.backend import Failure
 from suite.outcome import Outcome
 from suite.reason import named, one_line

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from backends.targets.made import Made, empty, refuse
+from backends.targets.made import Made, empty
+from backends.targets.refused import refuse
 from backends.triton.attention.call import Gradients, Operands, backward_calls, forward_call, hopper_call
 from backends.triton.attention.choices import (
     choices_of_forward,

@@ -8,7 +8,8 @@ from triton.errors import TritonError
 
 from backends.targets import binary
 from backends.targets.absent import compiled
-from backends.targets.made import Made, NothingFits
+from backends.targets.made import Made
+from backends.targets.refused import NothingFits
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.fitting import told_by
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from backends.targets.made import Made, empty, refuse
+from backends.targets.made import Made, empty
+from backends.targets.refused import refuse
 from backends.triton.decode.call import Operands, Workspace, decode_call, workspace_shapes
 from backends.triton.decode.config import Config, candidates
 from backends.triton.decode.plan import planned

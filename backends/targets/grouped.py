@@ -3,7 +3,8 @@
 from functools import partial
 from typing import Any
 
-from backends.targets.made import Made, empty, refuse
+from backends.targets.made import Made, empty
+from backends.targets.refused import refuse
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.port import emulation
 from backends.triton.gemm.port import reason as plain_reason

@@ -20,14 +20,6 @@ TORCH_TYPES = {
 Emulation = Callable[[Mapping[str, Any]], str]
 
 
-class Refused(Exception):
-    """The product does not offer this program on this device; the message is the reason that a case would be given."""
-
-
-class NothingFits(Exception):
-    """Every configuration that the product would try spills, does not fit or does not compile; the message says which how."""
-
-
 @dataclass(frozen=True, slots=True)
 class Made:
     """``calls`` of a configuration are what one launch calls, in order; the last one is what is told of.
@@ -47,9 +39,3 @@ class Made:
 def empty(*sizes: int, kind: str = "fp32") -> torch.Tensor:
     """A tensor of this shape and format that has no memory."""
     return torch.empty(*sizes, dtype=TORCH_TYPES[kind], device="meta")
-
-
-def refuse(reason: str | None) -> None:
-    """Raises ``Refused`` where there is a reason."""
-    if reason:
-        raise Refused(reason)

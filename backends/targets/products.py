@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from backends.targets.made import Made, empty, refuse
+from backends.targets.made import Made, empty
+from backends.targets.refused import refuse
 from backends.torch.data import Operand
 from backends.torch.gemm.operands import allocate, quantised_formats
 from backends.torch.target import Target

@@ -2,7 +2,8 @@
 
 import torch
 
-from backends.targets.made import Made, Refused, empty
+from backends.targets.made import Made, empty
+from backends.targets.refused import Refused
 from backends.triton import read
 from backends.triton.clock_kernels import FIELDS, clock_kernel
 from backends.triton.gemm.call import Call

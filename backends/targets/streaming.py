@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from backends.targets.made import Made, empty, refuse
+from backends.targets.made import Made, empty
+from backends.targets.refused import refuse
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.device import Device
 from backends.triton.streaming.call import (

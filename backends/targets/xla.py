@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from backends.targets.made import Refused
+from backends.targets.refused import Refused
 from suite.hardware.catalogue import load
 from suite.targets.names import BY_NAME
 

@@ -27,9 +27,9 @@ configuration is taken that the product would take there. A mark in the matrix s
 the warps that a unit holds at once and what that is of the most; --json has all of that for every cell.
 
 What was compiled is kept in the store as evidence `compiled`, apart from what was measured, under a hash of the sources, the
-target and the tools' versions: a second run compiles only what has changed. The exit status is 3 when a cell failed that
-should have compiled; a kernel that is not made for a target says so, and is no failure. All of it needs `roofbench[targets]`;
-what is not installed leaves its cells unsupported, with the remedy."""
+target and the tools' versions: a second run compiles only what has changed or failed. The exit status is 3 when a cell failed
+that should have compiled; a kernel that is not made for a target says so, and is no failure. All of it needs
+`roofbench[targets]`; what is not installed leaves its cells unsupported, with the remedy."""
 EXAMPLES = """\
 roofbench targets                                     the whole matrix: minutes at first, seconds from then on
 roofbench targets --target gfx942 gfx950              two targets

@@ -44,7 +44,11 @@ def _place(listing: Listing, program: Program, target: Target) -> Place:
 
 
 def serves(known: Compiled, limit_s: float) -> bool:
-    """Whether a stored cell answers: one that ran out of time does not where more is given now."""
+    """Whether a stored cell answers: one that ran out of time does not where more is given now, nor does one that failed, as it
+    may have for want of memory or disk.
+    """
+    if known.outcome in (Outcome.CRASHED, Outcome.ERROR):
+        return False
     return known.outcome is not Outcome.TIMEOUT or float(known.facts.get(LIMIT_S, 0.0)) >= limit_s
 
 

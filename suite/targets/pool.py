@@ -6,6 +6,7 @@ A compiler that aborts takes its process with it: what it printed last is then t
 import json
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,9 +101,15 @@ class Child:
         how = f"died of {_signal(-status)}" if status is not None and status < 0 else f"left with status {status}"
         self.printed.seek(self._from)
         words = said_last(self.printed.read().decode(errors="replace"))
-        return one_line(
-            f"the compiler's process {how}: {words}" if words else f"the compiler's process {how} and printed nothing"
-        )
+        return one_line(f"the compiler's process {how}: {words}" if words else f"the compiler's process {how} and {_silence()}")
+
+
+def _silence() -> str:
+    """What is known of a child without a word: what it prints goes into a file."""
+    folder = tempfile.gettempdir()
+    if not shutil.disk_usage(folder).free:
+        return f"could print nothing, for the disk of {folder} is full; free some, or set TMPDIR to a folder with room"
+    return "printed nothing"
 
 
 def said_last(text: str) -> str:

@@ -97,6 +97,16 @@ def test_a_cell_that_ran_out_of_time_is_tried_again_with_more(limit_s: float, ag
     assert bool(kept) == again
 
 
+@pytest.mark.parametrize("outcome", ["crashed", "error"])
+def test_a_cell_that_failed_is_tried_again(outcome: str) -> None:
+    failed = answer(outcome=outcome, reason="No space left on device")
+    first, _, _ = carried(compiler=Compiler(**{"xla_gemm.bf16": failed}), targets=[BY_NAME["cpu"]])
+    assert first[0].failed
+    second, kept, _ = carried(known={each.key: each for each in first}, targets=[BY_NAME["cpu"]])
+    assert [each.outcome for each in second] == ["ok"]
+    assert second == kept
+
+
 def test_names_choose_a_kernel_or_a_program_and_the_nearest_is_named() -> None:
     assert [each.name for each in chosen_programs(PROGRAMS, ["gemm.bf16"])] == ["gemm.bf16", "gemm.bf16.odd"]
     assert len(chosen_programs(PROGRAMS, ["gemm"])) == 3

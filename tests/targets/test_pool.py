@@ -3,6 +3,7 @@
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -102,3 +103,13 @@ def test_a_group_is_killed_whole() -> None:
 )
 def test_the_last_that_a_compiler_says_is_found(printed: str, last: str) -> None:
     assert said_last(printed) == last
+
+
+@pytest.mark.parametrize(("free", "told"), [(0, "could print nothing, for the disk of "), (1, "printed nothing")])
+def test_a_full_disk_is_why_a_child_leaves_without_a_word(monkeypatch: pytest.MonkeyPatch, free: int, told: str) -> None:
+    monkeypatch.setattr("suite.targets.pool.shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+    child = Child(["false"], os.environ)
+    try:
+        assert child.gone().startswith(f"the compiler's process left with status 1 and {told}")
+    finally:
+        child.end()

@@ -25,10 +25,12 @@ def test_names_are_unique_and_digests_need_no_framework() -> None:
     assert {program.kind for program in EVERY} == {names.TRITON, names.XLA}
 
 
-def test_listing_them_loads_no_framework() -> None:
+def test_listing_them_loads_no_framework_and_answering_none_of_the_other_kind() -> None:
+    """An installation for XLA has neither torch nor Triton."""
     import subprocess
 
-    code = "import backends.targets.told as t, sys; t.told(); print(*sorted({n.partition('.')[0] for n in sys.modules}))"
+    modules = "backends.targets.told, backends.targets.answering, backends.targets.xla"
+    code = f"import {modules}, sys; backends.targets.told.told(); print(*sorted({{n.partition('.')[0] for n in sys.modules}}))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     assert said
     assert {"torch", "triton", "jax"}.isdisjoint(said)
@@ -77,7 +79,7 @@ def every_kernel() -> set[str]:
     """The kernels that the calls of every program name on some device."""
     pytest.importorskip("triton")
     from backends.targets.devices import DEVICES
-    from backends.targets.made import Refused
+    from backends.targets.refused import Refused
 
     found = {"read_nvidia", "read_cdna"}
     for program in EVERY:

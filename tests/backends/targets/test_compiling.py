@@ -11,7 +11,8 @@ pytest.importorskip("triton")
 
 from backends.targets.choosing import became, unfit
 from backends.targets.devices import DEVICES
-from backends.targets.made import Made, NothingFits
+from backends.targets.made import Made
+from backends.targets.refused import NothingFits
 from suite.targets.pool import Asked, Pool
 
 
