@@ -13,6 +13,7 @@ Told = TypeVar("Told")
 
 # What the firmware's table holds where it has no value: all ones, as wide as the field.  Newer libraries say "N/A".
 NO_VALUE = frozenset({0xFFFF, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF})
+NOTHING = (None, "", "N/A")  # in the place of a text, or of all that a function tells
 # The energy accumulator has 64 bits since version 1.1 of the firmware's table, and had 32 in 1.0.
 WRAPS_AT = 2**32
 # How long each limit was active and what that is counted in, both by the firmware.  amdsmi_get_violation_status divides
@@ -82,10 +83,11 @@ class AmdsmiDevice:
             return None
         for handle in handles:
             try:
-                if _bus(library.amdsmi_get_gpu_device_bdf(handle)) == _bus(pci_bus_id):
-                    return cls(library, handle, part, xcds)
+                said = library.amdsmi_get_gpu_device_bdf(handle)
             except library.AmdSmiException:
                 continue  # a network card, a lost GPU: it hides none of the others
+            if said not in NOTHING and _bus(said) == _bus(pci_bus_id):
+                return cls(library, handle, part, xcds)
         return None
 
     def xcd_clocks_hz(self) -> list[float]:
@@ -163,7 +165,10 @@ class AmdsmiDevice:
     def process_ids(self) -> frozenset[int]:
         """Compute processes on the device; releases before 6.2 list them as structures, later ones as mappings."""
         listed = self._call("amdsmi_get_gpu_process_list")
-        return frozenset(int(entry["pid"] if isinstance(entry, Mapping) else entry.pid) for entry in listed)
+        pids = [entry["pid"] if isinstance(entry, Mapping) else entry.pid for entry in listed]
+        if any(pid in NOTHING for pid in pids):
+            raise ReadingLost("amdsmi_get_gpu_process_list: the driver gives no pid of a process")
+        return frozenset(int(pid) for pid in pids)
 
     def driver(self) -> str:
         return self._told("amdsmi_get_gpu_driver_info", "driver_version")
@@ -178,7 +183,10 @@ class AmdsmiDevice:
 
     def virtualization(self) -> str:
         """``baremetal``, or ``guest`` for a virtual function."""
-        return str(self._call("amdsmi_get_gpu_virtualization_mode")["mode"].name).lower()
+        mode = self._call("amdsmi_get_gpu_virtualization_mode")["mode"]
+        if mode in NOTHING:
+            raise ReadingLost("amdsmi_get_gpu_virtualization_mode: the driver gives no mode")
+        return str(mode.name).lower()
 
     def power_limit_w(self) -> float:
         """Of the socket."""
@@ -250,7 +258,7 @@ class AmdsmiDevice:
 
     def _mode(self, function: str) -> str:
         said = str(self._call(function)).strip()
-        if said in ("", "N/A", "UNKNOWN"):
+        if said in ("", "UNKNOWN"):
             raise ReadingLost(f"{function}: the driver gives none")
         return said
 
@@ -268,9 +276,12 @@ class AmdsmiDevice:
         if call is None:
             raise ReadingLost(f"this version of amdsmi has no {function}")
         try:
-            return call(self._handle, *arguments)
+            said = call(self._handle, *arguments)
         except self._lib.AmdSmiException as error:
             raise ReadingLost(f"{function}: {_said(error)}{self._in_a_guest(function)}") from error
+        if said in NOTHING:
+            raise ReadingLost(f"{function}: the driver gives none")
+        return said
 
     def _in_a_guest(self, function: str) -> str:
         """A guest's virtual function lacks what bare metal offers: worth a word where a reading is refused."""
