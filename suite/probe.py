@@ -52,18 +52,9 @@ _IDENTITY_NODES = (
     "dev/kfd",
     "dev/accel*",
 )
-_VISIBILITY = (
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_DEVICE_ORDER",
-    "NVIDIA_VISIBLE_DEVICES",
-    "HIP_VISIBLE_DEVICES",
-    "ROCR_VISIBLE_DEVICES",
-    "JAX_PLATFORMS",
-    "TPU_VISIBLE_CHIPS",
-    "TPU_ACCELERATOR_TYPE",
-    "OMP_NUM_THREADS",
-    "PYTHONPATH",
-)
+# Variables by which a user chooses devices, or what drives them; each vendor keeps adding some.
+_CHOOSING = ("CUDA_", "NVIDIA_", "HIP_", "HSA_", "ROCR_", "GPU_", "JAX_", "XLA_", "TPU_", "LIBTPU_")
+_CHOOSING_TOO = ("LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH")
 # A checkout's version does not change with every edit.
 _BACKENDS = Path(__file__).parent.parent / "backends"
 _PACKAGES = ("roofbench", "torch", "jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "libtpu", "nvidia-ml-py")
@@ -186,7 +177,7 @@ def _identity(target: str, options: Mapping[str, Any], root: Path) -> str:
         "options": dict(options),
         "files": {name: _text(root / name) for name in _IDENTITY_FILES},
         "nodes": sorted(str(path) for pattern in _IDENTITY_NODES for path in root.glob(pattern)),
-        "visibility": {name: os.environ.get(name) for name in _VISIBILITY},
+        "chosen": {name: value for name, value in os.environ.items() if name.startswith(_CHOOSING) or name in _CHOOSING_TOO},
         "python": [sys.version, sys.prefix],
         "packages": {name: _version(name) for name in _PACKAGES},
         "sources": sorted((str(path), path.stat().st_mtime_ns) for path in _sources(target)),

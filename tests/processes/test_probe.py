@@ -124,6 +124,16 @@ def test_options_visibility_and_versions_ask_again(answered: list[str], machine:
     assert len(answered) == 4
 
 
+@pytest.mark.parametrize("name", ["XLA_FLAGS", "JAX_NUM_CPU_DEVICES", "HSA_OVERRIDE_GFX_VERSION", "LD_LIBRARY_PATH"])
+def test_what_drives_the_devices_in_the_environment_asks_again(
+    answered: list[str], machine: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    probe(TARGET, root=machine)
+    monkeypatch.setenv(name, "another")
+    probe(TARGET, root=machine)
+    assert len(answered) == 2
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"devices": [{}], "error": ""}', '{"devices": 3}', "\x00"])
 def test_a_damaged_cache_is_ignored_and_replaced(answered: list[str], tmp_path: Path, content: str) -> None:
     first = probe(TARGET)
