@@ -22,20 +22,30 @@ class Guesses:
         self._lock = Lock()
         self._wrong: deque[tuple[float, str]] = deque()
 
-    def wait_s(self, address: str) -> float:
-        """How long an address has to wait before its next guess; 0 where it may guess."""
-        with self._lock:
-            self._forget()
-            own = [at for at, whose in self._wrong if whose == address]
-            waits = [own[-MOST_OF_ONE]] if len(own) >= MOST_OF_ONE else []
-            waits += [self._wrong[-MOST_OF_ALL][0]] if len(self._wrong) >= MOST_OF_ALL else []
-            return max((at + WINDOW_S - self._now() for at in waits), default=0.0)
+    def begin(self, address: str) -> float:
+        """Let an address guess, and return 0; or return how many seconds it has to wait.
 
-    def count_wrong(self, address: str) -> None:
-        """Note a wrong guess."""
+        A guess counts as wrong until it is known to be ``right``: many that come at once would else all find room.
+        """
         with self._lock:
             self._forget()
-            self._wrong.append((self._now(), address))
+            wait_s = self._wait_s(address)
+            if not wait_s:
+                self._wrong.append((self._now(), address))
+            return wait_s
+
+    def right(self, address: str) -> None:
+        """The address's last guess was not wrong."""
+        with self._lock:
+            place = next((place for place in reversed(range(len(self._wrong))) if self._wrong[place][1] == address), None)
+            if place is not None:
+                del self._wrong[place]
+
+    def _wait_s(self, address: str) -> float:
+        own = [at for at, whose in self._wrong if whose == address]
+        waits = [own[-MOST_OF_ONE]] if len(own) >= MOST_OF_ONE else []
+        waits += [self._wrong[-MOST_OF_ALL][0]] if len(self._wrong) >= MOST_OF_ALL else []
+        return max((at + WINDOW_S - self._now() for at in waits), default=0.0)
 
     def _forget(self) -> None:
         while self._wrong and self._wrong[0][0] <= self._now() - WINDOW_S:
@@ -64,13 +74,13 @@ def visitor() -> str:
 
 def _answer(guess: str | None, seal: str) -> bool:
     guesses, address = _guesses(), visitor()
-    wait_s = guesses.wait_s(address)
+    wait_s = guesses.begin(address)
     if wait_s > 0:
         st.error(f"Too many wrong passphrases. Wait {wait_s:.0f} seconds.")
         return False
     if is_right(guess or "", seal):
+        guesses.right(address)
         return True
-    guesses.count_wrong(address)
     st.error("That is not the passphrase.")
     return False
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dashboard import gate
 from dashboard.gate import MOST_OF_ALL, MOST_OF_ONE, WINDOW_S, Guesses
 from suite.passphrase import VARIABLE, sealed
 from tests.dashboard.opened import opened, words
@@ -70,15 +71,42 @@ def test_guesses_are_counted_by_address_over_a_minute_and_over_all():
     now = [0.0]
     guesses = Guesses(lambda: now[0])
     for number in range(MOST_OF_ONE):
-        assert guesses.wait_s("a") == 0
         now[0] = float(number)
-        guesses.count_wrong("a")
-    assert guesses.wait_s("a") == WINDOW_S - (MOST_OF_ONE - 1)
-    assert guesses.wait_s("b") == 0
+        assert guesses.begin("a") == 0
+    assert guesses.begin("a") == WINDOW_S - (MOST_OF_ONE - 1)
+    assert guesses.begin("b") == 0
+    guesses.right("b")
     now[0] = WINDOW_S
-    assert guesses.wait_s("a") == 0  # the first is forgotten
-    for number in range(MOST_OF_ALL):
-        guesses.count_wrong(f"other {number}")
-    assert guesses.wait_s("anybody") == WINDOW_S
+    assert guesses.begin("a") == 0  # the first is forgotten
     now[0] = 2 * WINDOW_S
-    assert guesses.wait_s("anybody") == 0
+    for number in range(MOST_OF_ALL):
+        assert guesses.begin(f"other {number}") == 0
+    assert guesses.begin("anybody") == WINDOW_S
+    now[0] = 3 * WINDOW_S
+    assert guesses.begin("anybody") == 0
+
+
+def test_right_guesses_make_nobody_wait():
+    guesses = Guesses(lambda: 0.0)
+    for _ in range(2 * MOST_OF_ALL):
+        assert guesses.begin("a") == 0
+        guesses.right("a")
+
+
+def test_guesses_that_come_at_once_are_no_more_than_one_after_another(monkeypatch):
+    """Each is being looked at, which takes a while, when the next one comes."""
+    guesses, admitted, errors = Guesses(lambda: 0.0), [], []
+    monkeypatch.setattr("dashboard.gate._guesses", lambda: guesses)
+    monkeypatch.setattr("dashboard.gate.visitor", lambda: "10.0.0.9")
+    monkeypatch.setattr("dashboard.gate.st.error", errors.append)
+
+    def is_right(guess, seal):
+        admitted.append(guess)
+        if len(admitted) <= 3 * MOST_OF_ONE:
+            gate._answer(f"{len(admitted)}", seal)
+        return False
+
+    monkeypatch.setattr("dashboard.gate.is_right", is_right)
+    gate._answer("0", "")
+    assert admitted == [str(number) for number in range(MOST_OF_ONE)]
+    assert errors[0] == "Too many wrong passphrases. Wait 60 seconds."
