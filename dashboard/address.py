@@ -4,11 +4,13 @@ A value that is no option where it is asked for is not applied there and not for
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 MOST_VALUES, MOST_CHARACTERS = 50, 400  # of one name in an address, which anybody may have made
+MOST_DIGITS = 9
+Number = TypeVar("Number", int, float)
 
 
 def arrive(page: str) -> None:
@@ -34,7 +36,7 @@ def choose(
 ) -> list[str]:
     """A multiple choice whose state is the address's parameter ``name``; ``empty`` says what choosing nothing means."""
     before = given(name, default)
-    if name in st.session_state and not _is_elsewhere(name):
+    if name in st.session_state and not is_elsewhere(name):
         before = [*st.session_state[name], *_of("idle").get(name, [])]
     st.session_state[name] = [value for value in before if value in options][:most]
     chosen: list[str] = st.multiselect(
@@ -72,13 +74,27 @@ def choose_one(
     return chosen
 
 
+def choose_number(
+    label: str, name: str, key: str, first: Number, least: Number, most: Number, step: Number, help: str
+) -> Number:
+    """A number from ``least`` to ``most``, kept in the address like ``choose``; at first, and for what is none, ``first``."""
+    if key not in st.session_state or is_elsewhere(name):
+        text = next(iter(given(name)), "")
+        is_one = text.replace(".", "", 1).isdecimal() and len(text) < MOST_DIGITS
+        st.session_state[key] = type(first)(float(text)) if is_one else first
+    st.session_state[key] = min(max(least, st.session_state[key]), most)
+    chosen: Number = st.number_input(label, least, most, step=step, key=key, help=help)
+    put(name, [f"{chosen:g}" if isinstance(chosen, float) else str(chosen)], [f"{first:g}"])
+    return chosen
+
+
 def asked_for(name: str) -> str | None:
     """What a person chose of a single choice, here or on another page, or a link asks for; ``None`` where it is at its default.
 
     An option may be empty, such as the mask of a case that has none.
     """
     shown = _of("shown").get(name)
-    if _is_elsewhere(name) or name not in _of("asked"):
+    if is_elsewhere(name) or name not in _of("asked"):
         return next(iter(given(name)), None)
     touched: str | None = st.session_state.get(name, shown)
     asked: str | None = _of("asked")[name]
@@ -88,7 +104,7 @@ def asked_for(name: str) -> str | None:
 def given(name: str, default: Sequence[str] = ()) -> list[str]:
     """The values of a parameter: by an address that was made elsewhere, else as they were last in this session."""
     kept = _of("kept")
-    if name not in kept or _is_elsewhere(name):
+    if name not in kept or is_elsewhere(name):
         kept[name] = _address(name) or list(default)
     return list(kept[name]) or list(default)
 
@@ -106,7 +122,7 @@ def put(name: str, values: Sequence[str], default: Sequence[str] = ()) -> None:
         st.query_params.pop(name, None)
 
 
-def _is_elsewhere(name: str) -> bool:
+def is_elsewhere(name: str) -> bool:
     """Whether the address now says what this session did not write: a link, or a step back."""
     address = _address(name)
     is_emptied = not address and is_turned()

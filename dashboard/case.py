@@ -11,7 +11,7 @@ from dashboard.frames import small_frame
 from dashboard.selection import Selection
 from dashboard.shelf import Shelf
 from dashboard.stores import Stores
-from dashboard.text import plain
+from dashboard.text import plain, sentence
 from suite.errors import UsageError
 from suite.outcome import Evidence
 from suite.report.floors import Floor, Ground, floors, missed_by, times_over, verdict
@@ -68,7 +68,7 @@ def case_section(selection: Selection) -> None:
     try:
         detail = shelf.detail(run, case) if shelf is not None else None
     except UsageError as error:
-        st.warning(plain(str(error)))
+        st.warning(sentence(str(error)))
         detail = None
     if detail is None or shelf is None:
         st.warning("This link names a case that is in no open store.")

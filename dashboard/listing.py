@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from dashboard.address import choose_one, given, is_turned, put
+from dashboard.address import choose_number, choose_one, is_turned, put
 from dashboard.downloads import as_csv, as_parquet
 from dashboard.frames import download_buttons
 from dashboard.results import results_table
@@ -115,11 +115,8 @@ def _page_number(total: int) -> int:
         return 0
     if is_turned() and not st.query_params.get("page"):
         put("page", ["1"], ["1"])  # another table begins at its beginning
-    text = next(iter(given("page")), "1")
-    asked = int(text) if text.isdecimal() and len(text) < 9 else 1
-    chosen = st.number_input("Page", 1, last + 1, min(max(1, asked), last + 1), key="page-number", help=f"Of {last + 1:,}")
-    put("page", [str(chosen)], ["1"])
-    return int(chosen) - 1
+        st.session_state.pop("page-number", None)
+    return choose_number("Page", "page", "page-number", 1, 1, last + 1, 1, f"Of {last + 1:,}") - 1
 
 
 def _downloads(selection: Selection, total: int, key: str) -> None:

@@ -67,12 +67,12 @@ def latest_finished(stores: Stores) -> Run:
 
 
 def opposite_of(stores: Stores, chosen: Run) -> Opposite:
-    """Of the finished runs before this one that which has the most cases in common with it.
+    """Of the finished runs before this one that which has the most cases in common with it; there are others than this one.
 
     Of several the one of the same chip, kind of device and experiment, then the newest.  A pass of a selftest comes after other
     runs that have any.  Where none has, it is the one most like it: what was measured before what was simulated.
     """
-    others = [run for run in stores.runs if run != chosen]
+    others = [run for run in stores.runs if run.entry.run != chosen.entry.run]  # another store may have this one as well
     finished = [run for run in others if run.entry.status != RUNNING]
     before = [run for run in finished if run.entry.started_at <= chosen.entry.started_at]
     alike = _alike(stores, chosen, before or finished or others)

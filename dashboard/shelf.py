@@ -7,6 +7,7 @@ import gc
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from threading import Condition, Thread
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
@@ -51,6 +52,7 @@ class Shelf:
     def __init__(self, url: str, browser: Browser, number: int = 0) -> None:
         self.url, self.number = url, number
         self._browser = browser
+        self._looked_at = _standing(browser.path)
         self._state = Condition()
         self._entries: tuple[Entry, ...] = ()
         self._groups: dict[Entry, tuple[Group, ...]] = {}
@@ -68,6 +70,7 @@ class Shelf:
 
     def look(self) -> tuple[Entry, ...]:
         """The runs, asked of the store itself; what was kept is forgotten where they have changed."""
+        self._refuse_another()
         found = tuple(self._browser.entries())
         with self._state:
             if found != self._entries:
@@ -79,6 +82,13 @@ class Shelf:
                 self._problems = {entry: problem for entry, problem in self._problems.items() if entry in known}
                 self._held.clear()
         return found
+
+    def _refuse_another(self) -> None:
+        """Of a file that has changed, ask what was asked when it was opened: by now another one may lie in its place."""
+        found = _standing(self._browser.path)
+        if found != self._looked_at:
+            Browser.open(self.url).close()
+            self._looked_at = found
 
     def held(self, runs: Collection[str] = (), wait_s: float = READ_AHEAD_S) -> Held:
         """The groups of some runs, or of all, after waiting at most ``wait_s`` seconds for those that were not read yet."""
@@ -259,3 +269,12 @@ class Shelf:
                 self._state.notify_all()
         gc.collect()
         gc.freeze()  # hundreds of thousands of tuples without a cycle, which every collection would go through again
+
+
+def _standing(path: Path) -> tuple[int, ...]:
+    """What is another whenever a file was written or replaced; empty where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

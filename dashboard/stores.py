@@ -14,6 +14,7 @@ from suite.store.runs import SELFTEST
 from suite.store.scopes import Entry
 
 DEFAULT_STORE = "roofbench.db"
+_AS_SETTING, _AS_ARGUMENT = "with store.url=PATH", "with roofbench dashboard PATH"  # how a run and this command name a store
 
 
 class Run(NamedTuple):
@@ -59,7 +60,7 @@ def open_stores(urls: Sequence[str]) -> Stores:
             runs += [Run(len(shelves), entry) for entry in shelf.look()]
             shelves.append(shelf)
         except StoreUnusable as error:
-            failures[url] = str(error)
+            failures[url] = str(error).replace(_AS_SETTING, _AS_ARGUMENT)
     runs.sort(key=lambda run: run.entry.started_at, reverse=True)
     return Stores(tuple(shelves), tuple(runs), failures)
 

@@ -9,7 +9,7 @@ _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 # What Streamlit's Markdown makes a link of without any markup: a file must not have people click where it likes.
 _LINKED = re.compile(r"(?i)(?:https?|ftp)(?=:)|www(?=\.)|\S(?=@)")
 _NO_LINK = "\u200b"  # a space without width
-_COMMAND = re.compile(r"\\`(roofbench [a-z ]{1,60})\\`")  # as ``plain`` leaves it
+_COMMAND = re.compile(r"\\`(roofbench (?:[A-Za-z0-9 ]|\\-){1,80})\\`")  # as ``plain`` leaves it
 _SPACE = re.compile(r"\s+")
 
 
@@ -21,4 +21,4 @@ def plain(text: str, most: int = MOST_CHARACTERS) -> str:
 
 def sentence(text: str, most: int = MOST_CHARACTERS) -> str:
     """The same, but that a command of roofbench between backticks is set as code: backticks are no words."""
-    return _COMMAND.sub(r"`\1`", plain(text, most))
+    return _COMMAND.sub(lambda found: f"`{found[1].replace(chr(92), '')}`", plain(text, most))

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.address import asked_for, choose_one, given, put
+from dashboard.address import asked_for, choose_number, choose_one
 from dashboard.figure import show
 from dashboard.frames import SHARE, frame_with_downloads, text_table
 from dashboard.opposite import NONE_ANYWHERE, NONE_SHARED, Pair, newest_sharing, opening_pair, opposite_of
@@ -41,12 +41,12 @@ HOW = {"": "As fits the runs", By.CASE.value: "Exact case", By.WORKLOAD.value: "
 
 def render_stores(stores: Stores) -> None:
     """Draw the page."""
-    if len(stores.runs) < 2:
+    if len({run.entry.run for run in stores.runs}) < 2:  # a copy of it in another store is no second one
         st.info("There is one run only. Run something again, or start the dashboard with another store beside this one.")
         st.code("roofbench dashboard mine.db theirs.db", language=None)
         return
     a, b, by, min_effect = _choices(stores)
-    if a == b:
+    if a.entry.run == b.entry.run:
         st.info("A and B are the same run: nothing would differ. Choose two.")
         return
     too_many = _too_many(stores, a, b)
@@ -97,11 +97,8 @@ def _choices(stores: Stores) -> tuple[Run, Run, By | None, float]:
         )
     with st.container(horizontal=True):
         how = choose_one("Paired by", "by", list(HOW), HOW.__getitem__, help="What two results must have in common")
-        text = next(iter(given("effect")), "")
-        least = float(text) if text.replace(".", "", 1).isdecimal() and len(text) < 8 else 100 * MIN_EFFECT
         said = "Differences below it are none: verdicts are about more than this, or than two runs of the device differ anyway"
-        effect = st.number_input("Least difference (%)", 0.0, 50.0, min(least, 50.0), 0.5, key="least-effect", help=said)
-    put("effect", [f"{effect:g}"], [f"{100 * MIN_EFFECT:g}"])
+        effect = choose_number("Least difference (%)", "effect", "least-effect", 100 * MIN_EFFECT, 0.0, 50.0, 0.5, said)
     return by_name[a], by_name[b], By(how) if how else None, effect / 100
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.address import choose, choose_one, given, put
+from dashboard.address import choose, choose_one, given, is_elsewhere, put
 from dashboard.figure import show
 from dashboard.frames import frame_with_downloads, small_frame
 from dashboard.stores import Stores
@@ -126,10 +126,10 @@ def _prices(specs: Sequence[HardwareSpec], pipe: str) -> None:
 
 
 def _price(spec: HardwareSpec, before: float | None) -> float:
-    said = "What one hour of one device costs"
-    value = st.number_input(
-        f"{plain(spec.name)}, an hour", 0.0, MOST, before or 0.0, format="%.4f", key=f"price-{spec.id}", help=said
-    )
+    said, key = "What one hour of one device costs", f"price-{spec.id}"
+    if key not in st.session_state or is_elsewhere("price"):
+        st.session_state[key] = before or 0.0
+    value = st.number_input(f"{plain(spec.name)}, an hour", 0.0, MOST, format="%.4f", key=key, help=said)
     return float(value or 0.0)
 
 

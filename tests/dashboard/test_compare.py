@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from shutil import copy
 
 import pytest
 
@@ -77,6 +78,10 @@ def test_the_address_says_which_runs_and_what_least_difference(monkeypatch, pair
     app.number_input(key="least-effect").set_value(1.0).run()
     assert "FASTER" in set(app.dataframe[0].value["Verdict"])
     assert (addressed(app, "effect"), addressed(app, "a")) == ([], [f"1 in {after}"])
+    app.query_params["effect"] = "20"  # a step back
+    app.run()
+    assert set(app.dataframe[0].value["Verdict"]) == {"SAME"}
+    assert (addressed(app, "effect"), app.number_input(key="least-effect").value) == (["20"], 20.0)
 
 
 def test_a_run_with_itself_and_a_single_run_are_words(monkeypatch, pair):
@@ -84,6 +89,21 @@ def test_a_run_with_itself_and_a_single_run_are_words(monkeypatch, pair):
     app = opened(monkeypatch, a, b, page="compare", a=f"0 in {before}", b=f"0 in {before}")
     assert "the same run" in words(app)
     assert "There is one run only." in words(opened(monkeypatch, a, page="compare"))
+
+
+def test_a_copy_of_a_run_in_another_store_is_no_run_to_compare_it_with(monkeypatch, tmp_path, pair):
+    (a, before), (b, after) = pair
+    copied = copy(b, tmp_path / "copy.db")
+    app = opened(monkeypatch, a, b, copied, page="compare")
+    assert addressed(app, "a") == [f"0 in {before}"]
+    assert addressed(app, "b")[0].endswith(after)
+    assert not app.error
+    app = opened(monkeypatch, b, copied, page="compare")
+    assert "There is one run only." in words(app)
+    assert not app.exception
+    app = opened(monkeypatch, a, b, copied, page="compare", a=f"1 in {after}", b=f"2 in {after}")
+    assert "the same run" in words(app)
+    assert not app.error
 
 
 def test_runs_of_too_many_results_are_left_to_the_command_line(monkeypatch, pair):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import random
 import re
 import sqlite3
@@ -159,6 +160,31 @@ def test_a_schema_that_is_not_ours_is_refused(monkeypatch, tmp_path, statements,
     assert app.error
     assert said in words(app)
     assert not app.dataframe
+
+
+def test_what_takes_the_place_of_an_open_store_is_refused_as_it_would_have_been(monkeypatch, tmp_path):
+    path = changed(tmp_path)
+    app = opened(monkeypatch, path)
+    assert not app.error
+    good = path.read_bytes()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE VIEW lure AS SELECT 1")
+    connection.close()
+    app.run()
+    assert "views, triggers or virtual tables" in words(app)
+    assert not app.dataframe
+    path.unlink()
+    os.mkfifo(path)  # opening it would wait for somebody to write into it
+    app.run()
+    assert "is not a regular file: choose another with roofbench dashboard PATH" in words(app)
+    path.unlink()
+    app.run()
+    assert "s.db" in words(app)
+    assert app.error
+    path.write_bytes(good)
+    app.run()
+    assert not app.error
+    assert app.dataframe
 
 
 def test_a_database_of_somebody_else_is_refused(monkeypatch, tmp_path):

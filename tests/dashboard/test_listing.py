@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import threading
+from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
@@ -90,6 +91,9 @@ def test_a_long_table_has_pages_in_the_address(monkeypatch, stores):
     assert len(table(app)) == 4
     app.number_input(key="page-number").set_value(3).run()
     assert (len(table(app)), addressed(app, "page")) == (1, ["3"])
+    app.query_params["page"] = "2"  # a step back
+    app.run()
+    assert (len(table(app)), addressed(app, "page"), app.number_input(key="page-number").value) == (4, ["2"], 2)
     turn_to(app, "roofline")
     assert (len(table(app)), addressed(app, "page")) == (4, [])
     turn_to(app, "gemm")
@@ -151,6 +155,8 @@ class Grouped(NamedTuple):
 
 class SlowBrowser:
     """Runs whose groups come when they are let."""
+
+    path = Path("x.db")
 
     def __init__(self, runs, broken=()):
         self.let, self.asked, self.broken = threading.Semaphore(0), [], broken

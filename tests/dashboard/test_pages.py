@@ -366,6 +366,9 @@ def test_the_catalogue_has_every_sheet_and_what_a_price_buys(monkeypatch, one_st
     assert (figures["Value"][figures["Figure"] == "bandwidth"] == "4.8 TB/s").any()
     app.number_input(key=f"price-{sheet}").set_value(5.0).run()
     assert addressed(app, "price") == [f"{sheet}:5"]
+    app.query_params["price"] = f"{sheet}:2.5"  # a step back
+    app.run()
+    assert (addressed(app, "price"), app.number_input(key=f"price-{sheet}").value) == ([f"{sheet}:2.5"], 2.5)
 
 
 def test_times_of_a_table_are_in_the_unit_that_fits_them(monkeypatch, tmp_path):

@@ -109,4 +109,5 @@ def test_a_long_name_is_whole_and_a_short_one_stays_in_sight(monkeypatch, tmp_pa
 
 def test_a_command_in_a_sentence_is_code_and_nothing_else_is():
     assert sentence("x_y: `roofbench store check` tells") == "x\\_y\\: `roofbench store check` tells"
+    assert sentence("`roofbench show 2026-a --keys` lists") == "`roofbench show 2026-a --keys` lists"
     assert sentence("`a` `roofbench <b>`") == plain("`a` `roofbench <b>`")
