@@ -303,10 +303,7 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
 
 def remarks(config: "RunConfig", slots: "Sequence[DeviceSlot]" = ()) -> Iterator[str]:
     """What the number of cases does not tell of an experiment on these devices."""
-    if "gemm" in config.jobs:
-        from suite.jobs.gemm import passed_over
-
-        yield from passed_over.lines(config.jobs["gemm"])
+    yield from _passed_over(config)
     if "collective" in config.jobs:
         from suite.jobs.collective import crowded, rounded
 
@@ -314,6 +311,26 @@ def remarks(config: "RunConfig", slots: "Sequence[DeviceSlot]" = ()) -> Iterator
         yield from crowded.lines(config.jobs["collective"], slots)
     if config.experiment == "selftest":
         yield "this is one pass of four: `roofbench selftest` measures them all, with products sized to the device, and judges"
+
+
+def _passed_over(config: "RunConfig") -> Iterator[str]:
+    """What settings ask for that makes no case; each is imported where its job is asked for, as plans answer at once."""
+    if "gemm" in config.jobs:
+        from suite.jobs.gemm import passed_over as of_gemm
+
+        yield from of_gemm.lines(config.jobs["gemm"])
+    if "attention" in config.jobs:
+        from suite.jobs.attention import passed_over as of_attention
+
+        yield from of_attention.lines(config.jobs["attention"])
+    if "decode" in config.jobs:
+        from suite.jobs.decode import passed_over as of_decode
+
+        yield from of_decode.lines(config.jobs["decode"])
+    if "decode_step" in config.jobs:
+        from suite.jobs.decode_step import passed_over as of_decode_step
+
+        yield from of_decode_step.lines(config.jobs["decode_step"])
 
 
 def _not_built_lines(slots: "Sequence[DeviceSlot]") -> Iterator[str]:

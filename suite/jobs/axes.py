@@ -6,6 +6,11 @@ from typing import Any
 from suite.errors import UsageError, nearest
 
 
+def listed(given: Any) -> list[Any]:
+    """A setting of one value or several, as a list."""
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
 def check_names(job: str, axis: str, given: Sequence[Any], valid: Sequence[str], singular: str = "") -> None:
     """Raise ``UsageError`` for a name that is not valid, and for an axis without any; ``singular`` is what one is called."""
     for each in given:

@@ -20,6 +20,7 @@ from suite.jobs.attention.sizes import (
     sizes_of,
 )
 from suite.jobs.attention.tolerance import tolerance
+from suite.jobs.axes import listed
 from suite.settings import JobSettings
 from suite.work import Footprint, Work
 
@@ -209,13 +210,8 @@ def _masks(settings: AttentionSettings) -> list[tuple[str, int | None]]:
 
 
 def _semantics(settings: AttentionSettings, name: str) -> list[Items]:
-    pairs = product(_asked(settings.scaling), _asked(settings.hadamard))
+    pairs = product(listed(settings.scaling), listed(settings.hadamard))
     return list(dict.fromkeys(semantics_of(name, scaling, hadamard) for scaling, hadamard in pairs))
-
-
-def _asked(given: Any) -> list[Any]:
-    """A setting of one value or several, as a list."""
-    return list(given) if isinstance(given, list | tuple) else [given]
 
 
 def _check_lengths(settings: AttentionSettings) -> None:
@@ -241,7 +237,7 @@ def _check_lengths(settings: AttentionSettings) -> None:
 
 def _check_scaling(settings: AttentionSettings) -> None:
     valid = [scaling for fmt in FORMATS.values() for scaling in fmt.scalings]
-    scalings, rotations = _asked(settings.scaling), _asked(settings.hadamard)
+    scalings, rotations = listed(settings.scaling), listed(settings.hadamard)
     for given in scalings:
         if given is not None and given not in valid:
             raise UsageError(f"unknown scaling '{given}' in jobs.attention.scaling{nearest(str(given), valid)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from suite.case import Case, Items, Regime, Workload, items
 from suite.errors import UsageError, nearest
-from suite.jobs.axes import check_counts, check_names
+from suite.jobs.axes import check_counts, check_names, listed
 from suite.jobs.decode.cache import Bytes, cache_bytes, compulsory_bytes, flops, separate_bytes, spare_bytes
 from suite.jobs.decode.formats import ACTIVATIONS, FORMATS, activation_of, scaling_of, semantics_of
 from suite.jobs.decode.lengths import DISTRIBUTIONS as LENGTHS
@@ -190,18 +190,20 @@ def is_in_one_piece(workload: Workload) -> bool:
 
 
 def _sizes(settings: DecodeSettings) -> Iterator[Sizes]:
-    """Heads outermost, then batches, lengths and pages; without prefixes that leave a sequence no token of its own."""
+    return (sizes for sizes in sizes_asked(settings) if sizes.has_own_tokens)
+
+
+def sizes_asked(settings: DecodeSettings) -> Iterator[Sizes]:
+    """Heads outermost, then batches, lengths and pages; with prefixes that leave a sequence no token of its own."""
     heads: list[Heads] = [parse_heads(text) for text in dict.fromkeys(settings.heads)]
     counted = ("batches", "kv_lens", "q_lens", "lengths", "page_sizes", "page_orders", "shared_prefixes")
     axes = (dict.fromkeys(getattr(settings, axis)) for axis in counted)
     for each, batch, kv_len, q_len, spread, page_size, order, shared in product(heads, *axes):
-        sizes = Sizes(batch, each[0], each[1], q_len, kv_len, each[2], each[3], page_size, order, spread, shared)
-        if shared < min(sizes.tokens):
-            yield sizes
+        yield Sizes(batch, each[0], each[1], q_len, kv_len, each[2], each[3], page_size, order, spread, shared)
 
 
 def _semantics(settings: DecodeSettings, name: str) -> list[Items]:
-    return list(dict.fromkeys(semantics_of(name, scaling) for scaling in _asked(settings.scaling)))
+    return list(dict.fromkeys(semantics_of(name, scaling) for scaling in listed(settings.scaling)))
 
 
 def _activations(settings: DecodeSettings, name: str) -> list[dict[str, Any]]:
@@ -209,16 +211,11 @@ def _activations(settings: DecodeSettings, name: str) -> list[dict[str, Any]]:
     fmt = FORMATS[name]
     if not fmt.is_quantised:
         return [{}]
-    return [{"activation": each} for each in dict.fromkeys(each or fmt.activations[0] for each in _asked(settings.activation))]
-
-
-def _asked(given: Any) -> list[Any]:
-    """A setting of one value or several, as a list."""
-    return list(given) if isinstance(given, list | tuple) else [given]
+    return [{"activation": each} for each in dict.fromkeys(each or fmt.activations[0] for each in listed(settings.activation))]
 
 
 def _check_choices(name: str, given: Any, valid: list[str]) -> None:
-    asked, valid = _asked(given), list(dict.fromkeys(valid))
+    asked, valid = listed(given), list(dict.fromkeys(valid))
     for each in asked:
         if each is not None and each not in valid:
             raise UsageError(f"unknown {name} '{each}' in jobs.decode.{name}{nearest(str(each), valid)}")

@@ -72,6 +72,11 @@ class Sizes(NamedTuple):
         return min(self.tokens) != max(self.tokens)
 
     @property
+    def has_own_tokens(self) -> bool:
+        """Whether no sequence ends with the prefix that all share."""
+        return self.shared_prefix < min(self.tokens)
+
+    @property
     def paging(self) -> Paging:
         """How many pages there are, without a table."""
         return paging(self.tokens, self.page_size, self.shared_prefix)

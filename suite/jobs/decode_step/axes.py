@@ -5,6 +5,7 @@ from itertools import product
 from typing import Any, Protocol
 
 from suite.errors import UsageError
+from suite.jobs.axes import listed
 from suite.jobs.decode.sizes import LARGEST_LENGTH, LARGEST_PAGE, Heads, parse_heads
 from suite.jobs.decode_step.formats import FORMATS
 from suite.jobs.decode_step.models import decoder
@@ -45,8 +46,8 @@ def parts_of(settings: Axes, format_name: str) -> list[str]:
 def sizes_asked(settings: Axes, part: str) -> Iterator[Sizes]:
     """Models outermost, then their own sizes or those in their place, batches, contexts."""
     models = [decoder(name, part) for name in dict.fromkeys(settings.models)]
-    axes = [list(dict.fromkeys(asked(getattr(settings, axis)))) for axis in SIZED]
-    heads = [None if text is None else heads_of(text) for text in dict.fromkeys(asked(settings.heads))]
+    axes = [list(dict.fromkeys(listed(getattr(settings, axis)))) for axis in SIZED]
+    heads = [None if text is None else heads_of(text) for text in dict.fromkeys(listed(settings.heads))]
     batches, kv_lens, page_sizes = (list(dict.fromkeys(getattr(settings, axis))) for axis in COUNTED)
     of_cache = product(kv_lens, page_sizes) if part == STEP else [(0, 0)]
     found = (
@@ -75,8 +76,3 @@ def heads_of(text: str) -> Heads:
     if heads.v_head_dim != heads.head_dim:
         raise UsageError(f"heads '{text}' in jobs.decode_step.heads are MLA's; layers with heads of K and V are computed here")
     return heads
-
-
-def asked(given: Any) -> list[Any]:
-    """A setting of one value or several, as a list."""
-    return list(given) if isinstance(given, list | tuple) else [given]

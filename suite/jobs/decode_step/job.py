@@ -7,12 +7,11 @@ from typing import Any
 
 from suite.case import Case, Items, Regime, Workload
 from suite.errors import UsageError
-from suite.jobs.axes import check_counts, check_names
+from suite.jobs.axes import check_counts, check_names, listed
 from suite.jobs.decode.cache import NUMBER_BYTES
 from suite.jobs.decode_step.axes import (
     COUNTED,
     SIZED,
-    asked,
     heads_of,
     parts_of,
     sizes_asked,
@@ -95,13 +94,13 @@ class DecodeStepJob:
             check_counts(self.name, axis, getattr(settings, axis), allowed)
         for axis, (_, allowed) in SIZED.items():
             # None stands for the model's own, which is none of the setting's.
-            given = [allowed[0] if each is None else each for each in asked(getattr(settings, axis))]
+            given = [allowed[0] if each is None else each for each in listed(getattr(settings, axis))]
             check_counts(self.name, axis, given, allowed)
         if not settings.models:
             raise UsageError("jobs.decode_step.models is empty; name for instance llama-3-8b, whose sizes may be replaced")
-        if settings.heads is not None and not asked(settings.heads):
+        if settings.heads is not None and not listed(settings.heads):
             raise UsageError("jobs.decode_step.heads is empty; name for instance 32/8x128, or leave it out")
-        for text in asked(settings.heads):
+        for text in listed(settings.heads):
             if text is not None:
                 heads_of(text)
         for name in settings.formats:
