@@ -69,7 +69,7 @@ def case_section(selection: Selection) -> None:
         detail = shelf.detail(run, case) if shelf is not None else None
     except UsageError as error:
         st.warning(sentence(str(error)))
-        detail = None
+        return
     if detail is None or shelf is None:
         st.warning("This link names a case that is in no open store.")
         return
