@@ -20,6 +20,7 @@ import torch
 import torch.distributed as dist
 
 from backends.failures import classify
+from backends.host.heap import give_back
 from backends.torch.collective.debug_file import DebugFile
 from backends.torch.collective.meeting import greet
 from backends.torch.collective.orders import (
@@ -130,7 +131,8 @@ class Rank:
 
     def _discard(self, ticket: int) -> None:
         self._shares.pop(ticket, None)
-        if self._device.type == "cuda":  # torch keeps what was freed for itself, and other processes want it
+        give_back()  # what was freed is kept for the next case otherwise, and other processes want it
+        if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
     def _made(self, log: DebugLog) -> DebugLog:
