@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.commands.options import add_config_dir, add_json
@@ -34,6 +35,7 @@ roofbench plan experiment=standard hardware=nvidia-h200-sxm5-141gb
 roofbench plan 'jobs.gemm.shapes=[512,4096x128256x4096]' --json
 roofbench plan resume=latest store.url=h200.db              what an interrupted run has left to do"""
 
+SAY_WHAT_IS_PASSED_OVER = ("gemm", "attention", "decode", "decode_step")  # jobs of ours with a module of that name
 CALIBRATION = "calibration"  # the job that plan adds by itself
 SKIPPED = "what the device turns out not to offer is skipped at once, and its seconds, which count here, are not spent"
 TITLE_WIDTH = 100  # characters of a case beyond which its figures stand behind it, and not in their column
@@ -314,23 +316,9 @@ def remarks(config: "RunConfig", slots: "Sequence[DeviceSlot]" = ()) -> Iterator
 
 
 def _passed_over(config: "RunConfig") -> Iterator[str]:
-    """What settings ask for that makes no case; each is imported where its job is asked for, as plans answer at once."""
-    if "gemm" in config.jobs:
-        from suite.jobs.gemm import passed_over as of_gemm
-
-        yield from of_gemm.lines(config.jobs["gemm"])
-    if "attention" in config.jobs:
-        from suite.jobs.attention import passed_over as of_attention
-
-        yield from of_attention.lines(config.jobs["attention"])
-    if "decode" in config.jobs:
-        from suite.jobs.decode import passed_over as of_decode
-
-        yield from of_decode.lines(config.jobs["decode"])
-    if "decode_step" in config.jobs:
-        from suite.jobs.decode_step import passed_over as of_decode_step
-
-        yield from of_decode_step.lines(config.jobs["decode_step"])
+    """What settings ask for that makes no case; a job's is loaded where the job is asked for, as plans answer at once."""
+    for job in (each for each in SAY_WHAT_IS_PASSED_OVER if each in config.jobs):
+        yield from import_module(f"suite.jobs.{job}.passed_over").lines(config.jobs[job])
 
 
 def _not_built_lines(slots: "Sequence[DeviceSlot]") -> Iterator[str]:
