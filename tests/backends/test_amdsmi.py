@@ -26,7 +26,7 @@ from tests.backends.fake_amdsmi import (
     FakeAmdsmi,
     device_of,
 )
-from tests.backends.windows import Ticking, window
+from tests.backends.windows import Ticking, answered, window
 
 DATA = Path(__file__).parent.parent / "data" / "amd"
 ENERGY, TABLE = "amdsmi_get_energy_count", "amdsmi_get_gpu_metrics_info"
@@ -39,10 +39,8 @@ def channels_of(library: FakeAmdsmi, **options: Any) -> dict[str, Channel]:
     telemetry = amdsmi_telemetry(device_of(library, **options), period_s=0.003)
     looks = 0 if TABLE in library.refused else library.table_reads + 3
 
-    def all_read() -> bool:
-        asked = [each for name, each in telemetry._series.items() if TABLE in library.refused or SLOW.search(name)]
-        return all(each.unavailable or each.latest is not None for each in asked)
-
+    by_another = [name for name in telemetry._gauges if TABLE in library.refused or SLOW.search(name)]
+    all_read = answered(telemetry, *by_another)
     return dict(window(telemetry, lambda: library.table_reads >= looks and all_read()))
 
 

@@ -11,7 +11,7 @@ from backends.telemetry.gauges import ReadingLost
 from backends.telemetry.nvidia import MEAN_OF_A_SECOND, OF_PROCESSES, WITH_RESERVED, nvml_telemetry
 from suite.backend import Channel
 from tests.backends.fake_nvml import FakeNvml, device_of, refuse
-from tests.backends.windows import window
+from tests.backends.windows import answered, window
 from tests.hardware.nvidia_smi import Entry, columns, number, plain, value, values, xml
 
 NOT_SUPPORTED = 3
@@ -118,8 +118,7 @@ def replayed(readings: Readings, **more: Any) -> FakeNvml:
 def power_of(library: FakeNvml) -> Channel:
     """The channel over a window in which power was read."""
     telemetry = nvml_telemetry(device_of(library), period_s=0.001)
-    library.calls.clear()
-    return window(telemetry, lambda: len(library.calls) > 30)["power"]
+    return window(telemetry, answered(telemetry, "power"))["power"]
 
 
 def told(read: Callable[[], float]) -> float | None:
@@ -245,8 +244,7 @@ def test_a_gpu_of_shared_memory_has_what_its_processes_hold() -> None:
     """GB10: 84 MiB of one process, in a table whose memory is Not Supported."""
     library = replayed(Readings(process_mib=(84,), capability=(12, 1)))
     telemetry = nvml_telemetry(device_of(library), period_s=0.001)
-    library.calls.clear()
-    used = window(telemetry, lambda: len(library.calls) > 60)["memory_used"]
+    used = window(telemetry, answered(telemetry, "memory_used"))["memory_used"]
     assert (used.unit, used.values[-1]) == (OF_PROCESSES, 84.0 * MIB)
 
 
@@ -255,6 +253,5 @@ def test_memory_that_is_taken_with_the_driver_s_own_says_so(without: tuple[str, 
     """An idle H200 uses 0 MiB; what the driver reserves is told together with it where nothing newer is offered."""
     library = replayed(of_query("h200_query_gpu_idle.csv"), without=without)
     telemetry = nvml_telemetry(device_of(library), period_s=0.001)
-    library.calls.clear()
-    used = window(telemetry, lambda: len(library.calls) > 60)["memory_used"]
+    used = window(telemetry, answered(telemetry, "memory_used"))["memory_used"]
     assert (used.unit, used.values[-1]) == (unit, mib * MIB)

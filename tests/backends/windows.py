@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping
 
 from backends.telemetry.polled import PolledTelemetry
 from suite.backend import Channel
-
-PATIENCE_S = 30.0  # only a hang takes this long
+from tests.patience import PATIENCE_S
 
 
 def until(happened: Callable[[], bool]) -> None:
@@ -22,6 +21,16 @@ def window(telemetry: PolledTelemetry, happened: Callable[[], bool]) -> Mapping[
     telemetry.start()
     until(happened)
     return telemetry.stop()
+
+
+def answered(telemetry: PolledTelemetry, *channels: str) -> Callable[[], bool]:
+    """Whether each of ``channels``, or of all, has a reading or a reason; which thread is first is up to the host."""
+
+    def happened() -> bool:
+        series = [telemetry._series[name] for name in channels or telemetry._series]
+        return all(each.unavailable or each.latest is not None for each in series)
+
+    return happened
 
 
 class Script:
