@@ -23,6 +23,7 @@ from backends.triton.gemm.config import Config
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.launch import Loaded
 from tests.backends.cases import fresh_verdict, gemm_case
+from tests.backends.triton.interpreter import exchange_words_once_a_launch
 
 # Three units: every program goes through several tiles, and not all through equally many.
 DESCRIBED = Device("90", 3, 232448)
@@ -115,6 +116,7 @@ BROKEN = [
 
 
 def main() -> None:
+    exchange_words_once_a_launch()
     print(json.dumps({spec.name: verdict_of(spec) for spec in [*SOUND, *BROKEN]}))
 
 

@@ -15,6 +15,7 @@ from backends.triton.attention.config import BLOCK_OF_QUERIES, HopperBackwardCon
 from backends.triton.attention.hopper_backward_call import Room, hopper_backward_calls, room_for
 from backends.triton.attention.problem import FULL, Problem, causal
 from tests.backends.triton.attention.reference import Operands, computed, distance, operands, visible
+from tests.backends.triton.interpreter import exchange_words_once_a_launch
 
 PROBLEMS = {
     "whole blocks, two sequences": Problem("fp16", 2, 2, 1, 128, 96, 64, 64, FULL),
@@ -61,6 +62,7 @@ def middle(problem: Problem, given: Operands, dk: torch.Tensor, dv: torch.Tensor
 
 
 def main() -> None:
+    exchange_words_once_a_launch()
     print(json.dumps({name: distances_of(problem) for name, problem in PROBLEMS.items()}))
 
 

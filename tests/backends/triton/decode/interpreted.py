@@ -20,6 +20,7 @@ from backends.triton.decode.problem import Problem
 from backends.triton.gemm.device import Device
 from suite.jobs.decode.pages import paged
 from tests.backends.triton.decode.reference import computed, distance, operands
+from tests.backends.triton.interpreter import exchange_words_once_a_launch
 
 INTERPRETER = Device("gfx942", 4, 65_536)  # whose kernels are said in Triton's words only
 STAGED_CONFIG = Config(STAGED, 16, 16, 1, 2, 2)
@@ -211,6 +212,7 @@ def differing(spec: Spec) -> dict[str, float]:
 
 
 def main() -> None:
+    exchange_words_once_a_launch()
     asked = set(sys.argv[1:])
     distances = {spec.name: distances_of(spec) for spec in [*SOUND, *BROKEN] if spec.name in asked}
     print(json.dumps({**distances, **{spec.name: differing(spec) for spec in IN_ANY_ORDER if spec.name in asked}}))

@@ -24,6 +24,7 @@ from suite.jobs.decode import sizes_of
 from tests.backends.decode_bugs import BUGS
 from tests.backends.decode_cases import decode_case, fresh_verdict
 from tests.backends.triton.decode.interpreted import INTERPRETER
+from tests.backends.triton.interpreter import exchange_words_once_a_launch
 
 FACTS = {"kernel": "interpreted", "registers": 0, "spilled_words": 0, "shared_bytes": 0, "instructions": []}
 TARGET = Target(torch.device("cpu"), "cuda", {}, {}, INTERPRETER.name)
@@ -88,6 +89,7 @@ BROKEN = Spec("planted bugs", {**EIGHT, "kv_len": 37, "page_size": 8}, "int8")
 
 
 def main() -> None:
+    exchange_words_once_a_launch()
     device_module.of_torch = lambda index: INTERPRETER
     works.why_not = lambda: ""  # type: ignore[assignment]
     port.make.__defaults__ = (interpreted, torch.cuda)

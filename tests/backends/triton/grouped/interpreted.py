@@ -25,6 +25,7 @@ from backends.triton.grouped.call import Matrices, calls, room_of_list
 from backends.triton.grouped.problem import Problem
 from suite.jobs.grouped_gemm import Sizes
 from tests.backends.grouped.cases import fresh_verdict, grouped_case, prepared
+from tests.backends.triton.interpreter import exchange_words_once_a_launch
 
 # Three units: every program goes through several tiles, and not all through equally many.
 DESCRIBED, POINTED = Device("90", 3, 232_448), Device("89", 3, 166_912)
@@ -174,6 +175,7 @@ def listed(rows: tuple[int, ...], block_m: int) -> list[int]:
 
 
 def main() -> None:
+    exchange_words_once_a_launch()
     verdicts = {spec.name: verdict_of(spec) for spec in [*SOUND, *BROKEN]}
     beside = {
         f"{device.name}, {slices}": strays(device, slices) for device, slices in ((DESCRIBED, 1), (DESCRIBED, 2), (POINTED, 1))

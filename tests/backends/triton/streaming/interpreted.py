@@ -17,6 +17,7 @@ from backends.triton.gemm.device import Device
 from backends.triton.streaming.call import EPSILON, Operands, Workspace, gathered_call, streamed_call
 from backends.triton.streaming.config import MULTIPLIER, REGISTERS, Config
 from backends.triton.streaming.problem import ENDS, PLAIN, RESIDUAL, ROTATED, SWIGLU, Problem
+from tests.backends.triton.interpreter import exchange_words_once_a_launch
 from tests.backends.triton.streaming.llama import operands, workspace
 
 INTERPRETER = Device("gfx942", 4, 65_536)  # whose kernels are said in Triton's words only
@@ -177,6 +178,7 @@ def gathered() -> float:
 
 
 def main() -> None:
+    exchange_words_once_a_launch()
     found = {spec.name: distances_of(spec) for spec in [*SOUND, *BROKEN]}
     print(json.dumps({**found, "gathered": {"distance": gathered(), "left": 0}}))
 

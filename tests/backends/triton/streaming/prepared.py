@@ -25,6 +25,7 @@ from backends.triton.gemm.launch import Loaded
 from backends.triton.streaming import products, step
 from suite.case import Case
 from tests.backends.decode_step.cases import fresh_verdict, run_all, step_case
+from tests.backends.triton.interpreter import exchange_words_once_a_launch
 from tests.backends.triton.streaming.interpreted import INTERPRETER
 
 FACTS = {"kernel": "interpreted", "registers": 0, "spilled_words": 0, "shared_bytes": 0, "instructions": []}
@@ -159,6 +160,7 @@ def caught() -> dict[str, bool]:
 
 
 def main() -> None:
+    exchange_words_once_a_launch()
     on_interpreter()
     print(json.dumps({**{spec.name: verdict_of(spec) for spec in SOUND}, "planted bugs": caught()}))
 
