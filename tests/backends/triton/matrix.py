@@ -7,14 +7,12 @@ shown, and the rest is said to be lost.  Status 1 when a kernel failed, spills m
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from typing import Any
 
+from tests.backends.triton import apart
 from tests.backends.triton.compiled import DEVICES, FORMATS, LAYOUTS
 from tests.backends.triton.compiled_rungs import RUNGS
 from tests.peers.table import NOTHING
@@ -39,17 +37,11 @@ def compile_apart(
     specs: Sequence[str], limit_s: float, cache: str, module: str = "tests.backends.triton.compiled"
 ) -> dict[str, dict[str, Any]]:
     """What each spec became, by its text, compiled in a process of their own; those that never came back say why."""
-    command = [sys.executable, "-m", module, *specs]
-    environment = {**os.environ, "TRITON_CACHE_DIR": cache, "TRITON_INTERPRET": "0"}
-    lost = ""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, check=False, env=environment)
-        printed, errors = done.stdout, done.stderr
-        lost = f"lost with its process, status {done.returncode}: {errors.strip()[-300:]}"
-    except subprocess.TimeoutExpired as stopped:
-        printed = (stopped.stdout or b"").decode()
+    done = apart.run(module, specs, apart.compiling(cache), limit_s)
+    lost = f"lost with its process, status {done.status}: {done.errors.strip()[-300:]}"
+    if done.status is None:
         lost = f"not done after {limit_s:.0f} s"
-    found = {line.pop("spec"): line for line in map(json.loads, printed.splitlines())}
+    found = apart.lines_by_spec(done.printed)
     return {spec: found.get(spec, {"failed": lost}) for spec in specs}
 
 

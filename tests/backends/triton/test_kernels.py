@@ -3,15 +3,12 @@
 bf16 is not among the formats: the interpreter computes its products wrong.
 """
 
-import json
-import os
-import subprocess
-import sys
 from importlib.metadata import version
 from typing import Any
 
 import pytest
 
+from tests.backends.triton import apart
 from tests.backends.triton.interpreted import BROKEN, SOUND, Spec
 
 
@@ -28,12 +25,7 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, dict[str, Any]]:
     """One process for all: whether Triton interprets is decided when it is imported."""
-    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # matrices this small wait for their threads
-    environment = {**os.environ, **one_thread, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", "tests.backends.triton.interpreted"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    found: dict[str, dict[str, Any]] = apart.interpreted("tests.backends.triton.interpreted")
     return found
 
 

@@ -1,13 +1,10 @@
 """The kernels of quantised operands in Triton's interpreter: sizes that no tile divides, and bugs that must be caught."""
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
+from tests.backends.triton import apart
 from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.interpreted_rungs import BROKEN, SOUND, Spec
 from tests.backends.triton.test_kernels import pytestmark as needs_an_interpreter
@@ -24,12 +21,7 @@ def is_thorough(name: str) -> bool:
 @pytest.fixture(scope="module")
 def verdicts(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     """One process for all: whether Triton interprets is decided when it is imported."""
-    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # matrices this small wait for their threads
-    environment = {**os.environ, **one_thread, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", "tests.backends.triton.interpreted_rungs", *names_asked(request)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    found: dict[str, dict[str, Any]] = apart.interpreted("tests.backends.triton.interpreted_rungs", names_asked(request))
     return found
 
 

@@ -1,14 +1,11 @@
 """Every table of choices has one that fits its devices and spills nothing."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.backends.triton import apart
 from tests.backends.triton.asked import names_asked, parameters
 
 # One device of each kind, the widest heads, and what a limit is given for.
@@ -61,12 +58,7 @@ ALWAYS = (
 def chosen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     asked = names_asked(request)
     cache: Path = tmp_path_factory.mktemp("chosen")
-    command = [sys.executable, "-m", "tests.backends.triton.attention.chosen", *asked]
-    environment = {**os.environ, "TRITON_CACHE_DIR": str(cache), "TRITON_INTERPRET": "0"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
-    found = {line.pop("spec"): line for line in map(json.loads, done.stdout.splitlines())}
-    assert set(found) == set(asked), done.stderr[-2000:]
-    return found
+    return apart.compiled("tests.backends.triton.attention.chosen", asked, cache)
 
 
 @pytest.mark.parametrize("spec", parameters(SPECS, lambda name: name not in ALWAYS))

@@ -1,9 +1,5 @@
 """Gradients for Hopper: what surrounds the kernel is right, and the kernel compiles to what it is meant to be."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +11,7 @@ from backends.triton.attention.problem import FULL, Problem
 from backends.triton.gemm.device import Device
 from suite.jobs.attention import AttentionJob
 from tests.backends.attention_cases import attention_case
+from tests.backends.triton import apart
 from tests.backends.triton.attention import hopper_ends
 from tests.backends.triton.compiled import DEVICES
 
@@ -24,11 +21,7 @@ PLAIN = Problem("bf16", 1, 16, 16, 4096, 4096, 128, 128, FULL)
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict[str, float]]:
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", hopper_ends.__name__]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
-    assert done.returncode == 0, done.stderr[-2000:]
-    distances: dict[str, dict[str, float]] = json.loads(done.stdout)
+    distances: dict[str, dict[str, float]] = apart.interpreted(hopper_ends.__name__)
     return distances
 
 
@@ -44,13 +37,9 @@ SPECS = ("full/bf16/128", "causal/bf16/128", "ragged-window/fp16/128", "causal/f
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     cache: Path = tmp_path_factory.mktemp("compiled")
-    environment = {**os.environ, "TRITON_CACHE_DIR": str(cache), "TRITON_INTERPRET": "0"}
     asked = [f"sm_90/hopper_gradients/{spec}" for spec in SPECS]
-    command = [sys.executable, "-m", "tests.backends.triton.attention.compiled", *asked]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
-    lines = {line["spec"].removeprefix("sm_90/hopper_gradients/"): line for line in map(json.loads, done.stdout.splitlines())}
-    assert set(lines) == set(SPECS), done.stderr[-2000:]
-    return lines
+    lines = apart.compiled("tests.backends.triton.attention.compiled", asked, cache)
+    return {name.removeprefix("sm_90/hopper_gradients/"): line for name, line in lines.items()}
 
 
 @pytest.mark.parametrize("spec", SPECS)

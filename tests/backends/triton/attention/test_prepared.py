@@ -1,13 +1,10 @@
 """Cases of the job by the port, launched by Triton's interpreter: made ready, checked, and found incorrect where planted."""
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
+from tests.backends.triton import apart
 from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.attention import prepared
 from tests.backends.triton.attention.prepared import BROKEN, SOUND, Spec
@@ -19,11 +16,7 @@ SPECS = parameters(SOUND, {spec.name for spec in SOUND if spec.thorough}.__conta
 
 @pytest.fixture(scope="module")
 def found(request: pytest.FixtureRequest) -> Found:
-    command = [sys.executable, "-m", prepared.__name__, *names_asked(request, DESCRIBED)]
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
-    assert done.returncode == 0, done.stderr[-2000:]
-    verdicts: Found = json.loads(done.stdout)
+    verdicts: Found = apart.interpreted(prepared.__name__, names_asked(request, DESCRIBED))
     return verdicts
 
 

@@ -1,14 +1,11 @@
 """What the kernels become on devices that are not there."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.backends.triton import apart
 from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.compiled import DEVICES
 
@@ -70,12 +67,7 @@ def is_thorough(name: str) -> bool:
 def became(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Found:
     wanted = names_asked(request, [REFUSED])
     cache: Path = tmp_path_factory.mktemp("compiled")
-    command = [sys.executable, "-m", "tests.backends.triton.decode.compiled", *wanted]
-    environment = {**os.environ, "TRITON_CACHE_DIR": str(cache), "TRITON_INTERPRET": "0"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
-    found = {line.pop("spec"): line for line in map(json.loads, done.stdout.splitlines())}
-    assert set(found) == set(wanted), done.stderr[-2000:]
-    return found
+    return apart.compiled("tests.backends.triton.decode.compiled", wanted, cache)
 
 
 @pytest.mark.parametrize("spec", parameters(NATIVE, is_thorough))

@@ -1,13 +1,9 @@
 """What the kernels compute, by Triton's interpreter, against float64; and that planted bugs show."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
 
+from tests.backends.triton import apart
 from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.decode import interpreted
 from tests.backends.triton.decode.interpreted import BROKEN, IN_ANY_ORDER, SOUND
@@ -50,11 +46,7 @@ def is_thorough(name: str) -> bool:
 
 @pytest.fixture(scope="module")
 def found(request: pytest.FixtureRequest) -> Found:
-    command = [sys.executable, "-m", interpreted.__name__, *names_asked(request)]
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
-    assert done.returncode == 0, done.stderr[-2000:]
-    distances: Found = json.loads(done.stdout)
+    distances: Found = apart.interpreted(interpreted.__name__, names_asked(request))
     return distances
 
 

@@ -1,9 +1,5 @@
 """Cases of the job by the port, launched by Triton's interpreter: made ready, checked, and found incorrect where planted."""
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -14,6 +10,7 @@ from backends.triton.decode.plan import planned
 from backends.triton.gemm.device import Device
 from tests.backends.decode_bugs import BUGS, Bug
 from tests.backends.decode_cases import decode_case
+from tests.backends.triton import apart
 from tests.backends.triton.asked import names_asked, parameters
 from tests.backends.triton.decode import prepared
 from tests.backends.triton.decode.prepared import BROKEN, SOUND, Spec
@@ -26,11 +23,7 @@ SPECS = parameters(SOUND, {spec.name for spec in SOUND if spec.thorough}.__conta
 
 @pytest.fixture(scope="module")
 def found(request: pytest.FixtureRequest) -> Found:
-    command = [sys.executable, "-m", prepared.__name__, *names_asked(request, DESCRIBED)]
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
-    assert done.returncode == 0, done.stderr[-2000:]
-    verdicts: Found = json.loads(done.stdout)
+    verdicts: Found = apart.interpreted(prepared.__name__, names_asked(request, DESCRIBED))
     return verdicts
 
 

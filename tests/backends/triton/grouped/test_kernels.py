@@ -1,13 +1,10 @@
 """The grouped kernels computing in Triton's interpreter: groups of every size, and bugs that must be caught."""
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
+from tests.backends.triton import apart
 from tests.backends.triton.grouped.interpreted import BROKEN, LISTED, SOUND, Spec
 from tests.backends.triton.test_kernels import pytestmark as needs_an_interpreter
 
@@ -17,12 +14,7 @@ pytestmark = needs_an_interpreter
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
     """One process for all: whether Triton interprets is decided when it is imported."""
-    one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # matrices this small wait for their threads
-    environment = {**os.environ, **one_thread, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", "tests.backends.triton.grouped.interpreted"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
-    printed: dict[str, Any] = json.loads(done.stdout)
+    printed: dict[str, Any] = apart.interpreted("tests.backends.triton.grouped.interpreted")
     return printed
 
 

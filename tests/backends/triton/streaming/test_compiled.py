@@ -1,9 +1,5 @@
 """What the streaming kernel becomes on devices that are not there."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +7,7 @@ import pytest
 
 from backends.triton.streaming.config import MULTIPLIER, REGISTERS, candidates
 from backends.triton.streaming.port import emulation
+from tests.backends.triton import apart
 from tests.backends.triton.compiled import DEVICES
 from tests.backends.triton.streaming.llama import problem
 
@@ -48,12 +45,7 @@ Found = dict[str, dict[str, Any]]
 
 
 def compiled(specs: list[str], cache: Path) -> Found:
-    command = [sys.executable, "-m", "tests.backends.triton.streaming.compiled", *specs]
-    environment = {**os.environ, "TRITON_CACHE_DIR": str(cache), "TRITON_INTERPRET": "0"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False, env=environment)
-    found = {line.pop("spec"): line for line in map(json.loads, done.stdout.splitlines())}
-    assert set(found) == set(specs), done.stderr[-2000:]
-    return found
+    return apart.compiled("tests.backends.triton.streaming.compiled", specs, cache)
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,8 @@
 """What the streaming kernel computes, by Triton's interpreter, against float64; and that planted bugs show."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 
+from tests.backends.triton import apart
 from tests.backends.triton.streaming import interpreted
 from tests.backends.triton.streaming.interpreted import BROKEN, SOUND
 
@@ -17,11 +13,7 @@ FP32_LIMIT = 1e-6
 
 @pytest.fixture(scope="module")
 def found() -> Found:
-    command = [sys.executable, "-m", interpreted.__name__]
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
-    assert done.returncode == 0, done.stderr[-2000:]
-    distances: Found = json.loads(done.stdout)
+    distances: Found = apart.interpreted(interpreted.__name__)
     return distances
 
 

@@ -1,13 +1,10 @@
 """Cases of the job by roofbench's own kernels, launched by Triton's interpreter: checked, and found incorrect where planted."""
 
-import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
+from tests.backends.triton import apart
 from tests.backends.triton.streaming import prepared
 from tests.backends.triton.streaming.prepared import INTERPRETED, SOUND, Spec
 
@@ -16,11 +13,7 @@ Found = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def found() -> Found:
-    command = [sys.executable, "-m", prepared.__name__]
-    environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=280)
-    assert done.returncode == 0, done.stderr[-2000:]
-    verdicts: Found = json.loads(done.stdout)
+    verdicts: Found = apart.interpreted(prepared.__name__)
     return verdicts
 
 
