@@ -16,7 +16,7 @@ WAYS = ["naive", "library_flash", "library_math", "library_cudnn"]
 
 
 def test_implementations_take_turns_in_one_cohort_and_those_that_are_not_here_say_so(tmp_path: Path) -> None:
-    measure = replace(quick(start_s=120.0), regimes=["warm/sustained/device"], interleave=2)
+    measure = replace(quick(), regimes=["warm/sustained/device"], interleave=2)
     settings = AttentionSettings(
         directions=["forward", "backward"],
         heads=["2/1x64"],

@@ -38,7 +38,7 @@ SMALL = (
 
 @pytest.mark.thorough
 def test_implementations_take_turns_in_one_cohort_and_those_that_are_not_here_say_so(tmp_path: Path) -> None:
-    measure = replace(quick(start_s=120.0), regimes=["warm/sustained/device"], interleave=2)
+    measure = replace(quick(), regimes=["warm/sustained/device"], interleave=2)
     settings = DecodeSettings(
         formats=["bf16", "int8"], heads=["4/2x32"], batches=[3], kv_lens=[100], scaling="token", implementations=WAYS
     )

@@ -24,7 +24,7 @@ QUANTISED = [name for name in FORMATS if name not in PLAIN]
 
 def run(path: Path, target: str, options: dict[str, Any], **settings: Any) -> list[tuple[ResultRow, dict[str, Any]]]:
     """Results with the descriptions that are stored beside them."""
-    measure = replace(quick(start_s=120.0), regimes=["warm/sustained/device"])
+    measure = replace(quick(), regimes=["warm/sustained/device"])
     jobs = {"gemm": GemmSettings(**{"shapes": ["32x48x256"], **settings})}
     config = RunConfig(jobs=jobs, backends={"cpu": BackendSettings("cpu", target, options)}, measure=measure)
     resolved = resolve(config)

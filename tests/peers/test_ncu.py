@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from suite.case import Case
+from tests.patience import PATIENCE_S
 from tests.peers import ncu
 from tests.peers.child import PeerFailed
 from tests.peers.ncu import Launch, Reading
@@ -114,7 +115,7 @@ def test_clocks_are_left_alone_and_the_cache_is_as_the_regime_says(cache: str, c
 
 def test_a_profile_goes_through_the_command_and_comes_back_in_order(planted: Path, cases: list[Case]) -> None:
     (planted.parent / "plant.json").write_text(json.dumps({"cycles": 3000, "duration_ns": 2500}))
-    readings, text = ncu.profile(str(planted), "warm", cases, "cuda", limit_s=20)
+    readings, text = ncu.profile(str(planted), "warm", cases, "cuda", limit_s=PATIENCE_S)
     assert [(reading.cycles, reading.duration_s) for reading in readings] == [(3000, pytest.approx(2.5e-6))] * 2
     assert text.startswith("==PROF==")
 
@@ -122,9 +123,9 @@ def test_a_profile_goes_through_the_command_and_comes_back_in_order(planted: Pat
 def test_a_profile_that_fails_says_so_in_one_line(planted: Path, cases: list[Case]) -> None:
     (planted.parent / "plant.json").write_text('{"status": 9}')
     with pytest.raises(PeerFailed, match="ncu ended with status 9: ==ERROR== planted"):
-        ncu.profile(str(planted), "cold", cases, "cuda", limit_s=20)
+        ncu.profile(str(planted), "cold", cases, "cuda", limit_s=PATIENCE_S)
     with pytest.raises(PeerFailed, match="ncu cannot be started: No such file"):
-        ncu.profile("/nowhere/ncu", "cold", cases, "cuda", limit_s=20)
+        ncu.profile("/nowhere/ncu", "cold", cases, "cuda", limit_s=PATIENCE_S)
 
 
 def test_the_target_launches_nothing_but_markers_and_calls_while_it_is_profiled() -> None:

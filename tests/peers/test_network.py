@@ -10,6 +10,7 @@ import pytest
 from suite.collectives.series import Point
 from suite.collectives.study import studies
 from tests.collectives.rows import collective
+from tests.patience import PATIENCE_S
 from tests.peers.network import HEADINGS, command, launch, row, rows
 from tests.peers.network_spaces import Network, why_absent
 from tests.peers.record import Verdict
@@ -92,7 +93,7 @@ def test_a_network_is_gone_with_its_processes_whatever_happens() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert started[0].wait(10) != 0
+    assert started[0].wait(PATIENCE_S) != 0
     assert spaces() == before
 
 

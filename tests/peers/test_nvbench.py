@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from suite.case import Case
+from tests.patience import PATIENCE_S
 from tests.peers import nvbench
 from tests.peers.child import PeerFailed
 from tests.peers.stand_in.device import gemm_case
@@ -86,10 +87,10 @@ def _no_parent(name: str) -> None:
 def test_cases_are_measured_in_turn_and_those_without_a_turn_are_skipped(plant: Any, cases: list[Case]) -> None:
     plant(mean_s=2e-3, wall_s=0.4, fail=[1])
     with nvbench.started(cases, FAKE, options=("--timeout", "3")) as peer:
-        peer.get_ready(30)
-        peer.take_turn(30)
-        peer.take_turn(30)
-        states, content = peer.results(30)
+        peer.get_ready(PATIENCE_S)
+        peer.take_turn(PATIENCE_S)
+        peer.take_turn(PATIENCE_S)
+        states, content = peer.results(PATIENCE_S)
     assert [state.case_index for state in states] == [0, 1, 2]
     assert (states[0].batch_mean_s, states[0].sampling_s, states[0].cold_samples) == (2e-3, pytest.approx(0.8), 3)
     assert "planted" in states[1].skipped, "what fails is the reason of its own state"
@@ -102,6 +103,6 @@ def test_cases_are_measured_in_turn_and_those_without_a_turn_are_skipped(plant: 
 def test_a_process_that_ends_without_results_is_one_line(plant: Any, cases: list[Case]) -> None:
     plant(exit=3)
     with nvbench.started(cases[:1], FAKE) as peer:
-        peer.take_turn(30)
+        peer.take_turn(PATIENCE_S)
         with pytest.raises(PeerFailed, match="nvbench ended with status 3"):
-            peer.results(30)
+            peer.results(PATIENCE_S)

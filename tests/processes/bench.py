@@ -13,6 +13,7 @@ from suite.measurement import Measurement
 from suite.planned import DeviceSlot, PlannedCase
 from suite.settings import BackendSettings, DeadlineSettings, MeasureSettings
 from tests.fake.backend import FakeBackend
+from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).parent.parent.parent
 TARGET = "tests.fake.backend:FakeBackend"
@@ -50,7 +51,9 @@ def quick(interleave: int = 1, **deadlines: float) -> MeasureSettings:
         burst_idle_s=0.0,
         steady_window_s=0.002,
         steady_timeout_s=0.02,
-        deadlines=DeadlineSettings(**{"start_s": 20.0, "compile_s": 10.0, "verify_s": 10.0, "measure_s": 10.0, **deadlines}),
+        deadlines=DeadlineSettings(
+            **{**dict.fromkeys(("start_s", "compile_s", "verify_s", "measure_s"), PATIENCE_S), **deadlines}
+        ),
     )
 
 

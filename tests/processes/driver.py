@@ -22,6 +22,7 @@ from suite.settings import BackendSettings, RunConfig
 from suite.store.queries import Reader
 from suite.store.writer import Store
 from suite.sweep import Sweep, sweep
+from tests.patience import PATIENCE_S
 from tests.processes.bench import TARGET, quick, slots
 
 REGIME = "cold/sustained/device"
@@ -61,7 +62,7 @@ class Program:
         assert self.process.pid is not None
         self.pid = self.process.pid
 
-    def wait_for(self, words: str, timeout_s: float = 20.0) -> None:
+    def wait_for(self, words: str, timeout_s: float = PATIENCE_S) -> None:
         """Wait for a line that begins so, after those that were waited for before."""
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
@@ -81,7 +82,7 @@ class Program:
         self.process.kill()
         self.process.join()
 
-    def end(self, timeout_s: float = 20.0) -> int:
+    def end(self, timeout_s: float = PATIENCE_S) -> int:
         """Wait for the end and return the status."""
         self.process.join(timeout_s)
         assert self.process.exitcode is not None, f"it did not end:\n{self.printed}"

@@ -16,6 +16,7 @@ import pytest
 from suite.launcher import launch
 from suite.launcher.reaper import MARK
 from suite.rows import ResultRow
+from tests.patience import PATIENCE_S
 from tests.processes.bench import alive, gone_within
 from tests.processes.driver import Program, reader
 
@@ -76,7 +77,7 @@ def test_kills_at_random_moments_lose_nothing_and_double_nothing(tmp_path: Path,
         workers = of_run(program.pid)
         assert program.process.is_alive()
         program.kill()
-        assert all(gone_within(pid, 2.0) for pid in workers)
+        assert all(gone_within(pid, PATIENCE_S) for pid in workers)
         orphans += len(workers)
         now = {row.case_key: row.result_id for row in rows_of(store)}
         assert finished.items() <= now.items()
@@ -104,7 +105,7 @@ def test_children_of_workers_die_with_a_killed_parent_in_any_session(tmp_path: P
     everyone = {*of_run(program.pid), *(int(pid) for pid in pids.read_text().split())}
     assert len(everyone) == 3
     os.kill(program.pid, signal.SIGKILL)
-    assert all(gone_within(pid, 2.0) for pid in everyone)
+    assert all(gone_within(pid, PATIENCE_S) for pid in everyone)
 
 
 def test_a_reaper_that_was_stopped_does_not_hold_a_finished_run(tmp_path: Path, programs: list[Program]) -> None:
@@ -126,16 +127,16 @@ def test_a_reaper_that_was_stopped_does_its_work_once_its_run_is_killed(tmp_path
     everyone = {reaper, *of_run(program.pid), *(int(pid) for pid in pids.read_text().split())}
     os.kill(reaper, signal.SIGSTOP)
     os.kill(program.pid, signal.SIGKILL)
-    assert all(gone_within(pid, 2.0) for pid in everyone)
+    assert all(gone_within(pid, PATIENCE_S) for pid in everyone)
 
 
 def test_a_reaper_that_does_not_end_is_killed_and_its_work_done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     deaf = tmp_path / "deaf.py"
-    deaf.write_text("import time\ntime.sleep(60)\n")
+    deaf.write_text("import time\ntime.sleep(600)\n")
     monkeypatch.setattr(launch, "REAPER_S", 0.2)
     monkeypatch.setattr(launch.reaper, "__file__", str(deaf))
     mark = f"{os.getpid()}-deaf"
-    left = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"], env={MARK: mark})
+    left = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], env={MARK: mark})
     _until(lambda: left.pid in launch.reaper.marked(mark))
     reaper = launch._Reaper(mark)
     reaper.close()
@@ -237,7 +238,7 @@ def test_a_worker_killed_from_outside_is_a_crash_of_its_case_only(tmp_path: Path
     assert outcomes[2][0] == "ok"
 
 
-def _until(condition: Any, timeout_s: float = 10.0) -> None:
+def _until(condition: Any, timeout_s: float = PATIENCE_S) -> None:
     until = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < until, "it did not happen in time"

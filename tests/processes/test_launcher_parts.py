@@ -27,6 +27,7 @@ from suite.outcome import Outcome
 from suite.planned import DeviceSlot
 from suite.protocol import Ready
 from suite.settings import BackendSettings, DeadlineSettings, MeasureSettings
+from tests.patience import PATIENCE_S
 from tests.processes.bench import TARGET, alive, gone_within, planned, quick, slots
 
 
@@ -180,7 +181,7 @@ def test_what_a_slot_has_to_do_besides_its_cases_counts_until_it_has_passed() ->
 
 
 def marked_sleeper(mark: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"], env={reaper.MARK: mark})
+    return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], env={reaper.MARK: mark})
 
 
 def test_the_reaper_kills_exactly_what_bears_its_mark() -> None:
@@ -195,8 +196,8 @@ def test_the_reaper_kills_exactly_what_bears_its_mark() -> None:
     time.sleep(0.2)
     assert all(alive(child.pid) for child in of_ours)
     os.close(write_fd)
-    assert process.wait(10) == 0
-    assert all(gone_within(child.pid, 1.0) for child in of_ours)
+    assert process.wait(PATIENCE_S) == 0
+    assert all(gone_within(child.pid, PATIENCE_S) for child in of_ours)
     assert all(alive(child.pid) for child in others)
     for child in [*of_ours, *others]:
         child.kill()

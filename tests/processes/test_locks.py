@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -16,23 +17,21 @@ from suite import locks
 from suite.backend import DeviceInfo
 from suite.errors import DeviceBusy, UsageError
 from suite.locks import Wait, hold, lock_directory
+from tests.patience import PATIENCE_S
 from tests.processes.bench import ROOT
 from tests.store.places import small_disk
 
 A, B = (DeviceInfo("fake", index, "Fake", f"uid{index}", 2**30) for index in (0, 1))
 
 HOLDER = """
-import sys, time
+import os, sys, time
 from suite.backend import DeviceInfo
 from suite.locks import hold
 with hold([DeviceInfo("fake", 0, "Fake", "uid0", 1)], "run-of-another") as held:
-    if "orphan" in sys.argv:
-        import os
-        if os.fork() == 0:
-            time.sleep(float(sys.argv[-1]))
-            os._exit(0)
-    print("held", flush=True)
-    time.sleep(60)
+    orphan = os.fork() if "orphan" in sys.argv else None
+    if orphan != 0:
+        print("held", *[orphan] * (orphan is not None), flush=True)
+    time.sleep(600)
 """
 
 
@@ -41,11 +40,21 @@ def _own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROOFBENCH_LOCK_DIR", str(tmp_path / "locks"))
 
 
-def holder(*arguments: str) -> subprocess.Popen[str]:
-    child = subprocess.Popen([sys.executable, "-c", HOLDER, *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+def holder() -> subprocess.Popen[str]:
+    child = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert child.stdout is not None
     assert child.stdout.readline() == "held\n"
     return child
+
+
+def orphaned() -> tuple[subprocess.Popen[str], int]:
+    """A holder that was killed, and the process that it left, which has the lock open."""
+    child = subprocess.Popen([sys.executable, "-c", HOLDER, "orphan"], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert child.stdout is not None
+    _, orphan = child.stdout.readline().split()
+    child.kill()
+    child.wait()
+    return child, int(orphan)
 
 
 def test_a_held_device_is_refused_with_holder_run_and_remedy() -> None:
@@ -144,26 +153,31 @@ def test_a_lock_ends_with_its_holder_however_that_ends() -> None:
     child.communicate()
     began = time.monotonic()
     with hold([A], "mine"):
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < locks.ORPHANS_S
 
 
-def test_the_orphans_of_a_dead_holder_are_waited_for() -> None:
-    child = holder("orphan", "0.5")
-    child.kill()
-    child.wait()
-    began = time.monotonic()
+def test_the_orphans_of_a_dead_holder_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "ORPHANS_S", PATIENCE_S)
+    child, orphan = orphaned()
+    sleep, left = time.sleep, [orphan]
+
+    def pause(seconds: float) -> None:
+        while left:
+            os.kill(left.pop(), signal.SIGKILL)
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", pause)
     with hold([A], "mine"):
-        assert time.monotonic() - began > 0.1
+        assert not left, "it was waited for"
     child.communicate()
 
 
 def test_orphans_that_stay_are_named_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "ORPHANS_S", 0.2)
-    child = holder("orphan", "1")
-    child.kill()
-    child.wait()
+    child, orphan = orphaned()
     with pytest.raises(DeviceBusy, match=f"workers of run run-of-another, whose process {child.pid} has ended"), hold([A], ""):
         pass
+    os.kill(orphan, signal.SIGKILL)
     child.communicate()
 
 

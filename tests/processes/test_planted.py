@@ -16,6 +16,7 @@ from suite.store.queries import Reader
 from suite.store.writer import Store
 from suite.sweep import Sweep, sweep
 from tests.backends.cases import WARM, fresh_verdict, gemm_case
+from tests.patience import PATIENCE_S
 from tests.planted.backend import PlantedCpu
 from tests.processes.bench import quick
 
@@ -47,7 +48,7 @@ def outcomes(rows: list[ResultRow]) -> dict[str, Any]:
 
 def test_on_the_cpu(tmp_path: Path) -> None:
     plant = {"64x64x32": "segfault@measure", "64x64x80": "host_memory@verify"}
-    rows = planted_run(tmp_path, "cpu", "tests.planted.backend:PlantedCpu", plant, ["32x64x64", "80x64x64"], start_s=90.0)
+    rows = planted_run(tmp_path, "cpu", "tests.planted.backend:PlantedCpu", plant, ["32x64x64", "80x64x64"], start_s=PATIENCE_S)
     assert outcomes(rows) == {"64x64x32": "crashed", "64x64x80": "out_of_memory", "32x64x64": "ok", "80x64x64": "ok"}
     assert {row.evidence for row in rows} == {"simulated"}
     assert next(row for row in rows if row.outcome == "ok").p50_s

@@ -13,6 +13,7 @@ import pytest
 from suite import probe as module
 from suite.probe import ProbeResult, forget, probe
 from tests.fake.backend import FakeBackend
+from tests.patience import PATIENCE_S
 from tests.processes.bench import TARGET, gone_within
 
 
@@ -180,12 +181,15 @@ def test_a_backend_that_cannot_be_asked_says_why_and_is_asked_again_but_for_who_
     assert len(asked) == 3
 
 
+LIMIT_S = 8.0  # in which a process loads the backend, and its children begin
+
+
 def test_a_backend_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     began = time.monotonic()
-    result = probe(TARGET, {"start": f"hang_with_children:{pids}"}, time_limit_s=1.5)
-    assert time.monotonic() - began < 10
-    assert "did not say within 1.5 s" in result.error
+    result = probe(TARGET, {"start": f"hang_with_children:{pids}"}, time_limit_s=LIMIT_S)
+    assert time.monotonic() - began < LIMIT_S + PATIENCE_S
+    assert f"did not say within {LIMIT_S:g} s" in result.error
     assert all(gone_within(int(pid), 0) for pid in pids.read_text().split())
 
 
@@ -223,7 +227,7 @@ def test_a_backend_that_cannot_be_killed_is_not_waited_for_and_told(monkeypatch:
     unkillable, began = Unkillable(monkeypatch), time.monotonic()
     result = probe(TARGET, {"start": "hang"}, time_limit_s=0.2)
     took_s, pid = time.monotonic() - began, unkillable.let_go()
-    assert took_s < 5
+    assert took_s < PATIENCE_S
     assert result == ProbeResult(
         (),
         f"backend {TARGET} did not say within 0.2 s which devices there are; its process {pid} was killed and did not end "

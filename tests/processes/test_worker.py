@@ -38,6 +38,7 @@ from suite.protocol import (
 from suite.reason import named
 from suite.settings import MeasureSettings
 from suite.worker.serve import caught
+from tests.patience import PATIENCE_S
 from tests.processes.bench import ROOT, TARGET, alive, gone_within, planned, quick, run
 from tests.processes.strange import Speechless
 
@@ -80,10 +81,10 @@ def process(target: str = TARGET, settings: MeasureSettings | None = None, **opt
 
 def test_a_worker_of_another_protocol_version_refuses(bare: Bare) -> None:
     bare.connection.send(Hello({}, MeasureSettings(), version=99))
-    answer = bare.connection.receive(10)
+    answer = bare.connection.receive(PATIENCE_S)
     assert isinstance(answer, Refused)
     assert "version 2, the launcher version 99" in answer.reason
-    assert bare.process.wait(5) == 1
+    assert bare.process.wait(PATIENCE_S) == 1
 
 
 def test_the_launcher_refuses_a_worker_of_another_protocol_version(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,28 +99,28 @@ def test_the_launcher_refuses_a_worker_of_another_protocol_version(monkeypatch: 
 @pytest.mark.parametrize("garbage", [b"\xff" * 64, struct.pack("!I", 5) + b"12345", struct.pack("!I", 2**31)])
 def test_a_worker_that_is_sent_garbage_ends(bare: Bare, garbage: bytes) -> None:
     bare.connection.send(Hello({}, MeasureSettings()))
-    assert isinstance(bare.connection.receive(10), Ready)
+    assert isinstance(bare.connection.receive(PATIENCE_S), Ready)
     bare.socket.sendall(garbage)
-    assert bare.process.wait(5) == 1
+    assert bare.process.wait(PATIENCE_S) == 1
 
 
 def test_a_worker_ends_when_its_launcher_closes_the_connection(bare: Bare) -> None:
     bare.connection.send(Hello({}, MeasureSettings()))
-    assert isinstance(bare.connection.receive(10), Ready)
+    assert isinstance(bare.connection.receive(PATIENCE_S), Ready)
     bare.socket.close()
-    assert bare.process.wait(5) == 0
+    assert bare.process.wait(PATIENCE_S) == 0
 
 
 def test_a_worker_leaves_when_told(bare: Bare) -> None:
     bare.connection.send(Hello({}, MeasureSettings()))
-    assert isinstance(bare.connection.receive(10), Ready)
+    assert isinstance(bare.connection.receive(PATIENCE_S), Ready)
     bare.connection.send(Stop())
-    assert bare.process.wait(5) == 0
+    assert bare.process.wait(PATIENCE_S) == 0
 
 
 def test_a_worker_whose_parent_was_gone_before_it_could_bind_leaves_at_once() -> None:
     worker = Bare(parent=1)
-    assert worker.process.wait(10) == 1
+    assert worker.process.wait(PATIENCE_S) == 1
     worker.close()
 
 
@@ -160,7 +161,7 @@ def test_a_worker_that_hangs_at_start_is_killed_at_the_deadline() -> None:
     with pytest.raises(WorkerLost, match=r"starting took longer than measure.deadlines.start_s=0.5") as raised:
         worker.ready()
     assert raised.value.death.outcome is Outcome.TIMEOUT
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < PATIENCE_S
     assert not alive(worker.pid)
     worker.close()
 
@@ -197,7 +198,7 @@ def test_a_worker_dies_with_a_killed_parent_even_while_it_cannot_run_python(tmp_
     """The kernel kills it: a worker that is stopped, or inside a kernel call of a library, runs no handler of its own."""
     script = (
         "import time; from tests.processes.test_worker import process; w = process(); w.ready(); "
-        "print(w.pid, flush=True); time.sleep(60)"
+        "print(w.pid, flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT)
     assert parent.stdout is not None
@@ -205,7 +206,7 @@ def test_a_worker_dies_with_a_killed_parent_even_while_it_cannot_run_python(tmp_
     os.kill(worker, signal.SIGSTOP)
     parent.kill()
     parent.communicate()
-    assert gone_within(worker, 2.0)
+    assert gone_within(worker, PATIENCE_S)
 
 
 STRAY = [

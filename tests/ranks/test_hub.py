@@ -19,9 +19,9 @@ from suite.ranks.keeper import HubNotFound, Keeper, environment, find_hub
 from suite.ranks.launched import Launched
 from suite.ranks.lines import Line, Lost
 from suite.ranks.places import Places, ranks_words
+from tests.patience import PATIENCE_S
 from tests.processes.bench import gone_within
 
-PATIENCE_S = 30.0
 STILL = "tests.ranks.still_rank"
 
 

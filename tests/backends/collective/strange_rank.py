@@ -1,7 +1,7 @@
 """A rank with planted faults: ``ROOFBENCH_PLANTED`` holds a list of them in JSON.
 
 ``{"fault": "kill", "rank": 1, "bytes": 4096, "at": "Sample"}`` strikes when that rank is given that order for a message of that
-size.  ``late`` comes to one ``iteration`` of it, the first where none is given, so many seconds after the others (``late_s``).
+size.  ``late`` comes to one ``iteration`` of it, the first where none is given, once there is the file ``until``.
 ``log`` has every launch of such messages logged as NCCL does, with the algorithm and protocol in ``ran``.
 """
 
@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from backends.torch.collective.orders import Launch, Make, OpenGroup, Order, Sample
@@ -27,7 +28,7 @@ class StrangeRank(Rank):
         self._own_number, self._text = given[0], ""
         self._faults: dict[int, dict[str, Any]] = {}  # by ticket
         super().__init__(given[0], given[1], self._planted_text, *given[3:])
-        self._late_s, self._late_at = 0.0, 0
+        self._late_until, self._late_at = "", 0
 
     def carry_out(self, order: Order) -> Any:
         if isinstance(order, Make):
@@ -41,16 +42,17 @@ class StrangeRank(Rank):
             self._text = LINE.format(fault["bytes"], fault["ran"])
         if struck and type(order).__name__ == fault.get("at"):
             strike(kind)
-            self._late_s, self._late_at = fault.get("late_s", 0.0), fault.get("iteration", 0)
+            self._late_until, self._late_at = fault.get("until", ""), fault.get("iteration", 0)
         value = super().carry_out(order)
         if struck and kind == "wrong" and isinstance(order, Launch | Sample):
             self._shares[order.ticket]._buffers.received[-1] += 1
         return value
 
     def _enter_late(self, enter: Callable[[int], None], iteration: int) -> None:
-        if self._late_s and iteration == self._late_at:
-            time.sleep(self._late_s)
-            self._late_s = 0.0
+        if self._late_until and iteration == self._late_at:
+            while not Path(self._late_until).exists():
+                time.sleep(0.01)
+            self._late_until = ""
         enter(iteration)
 
     def _planted_text(self) -> str:

@@ -1,5 +1,6 @@
 """The crew of ranks: kept from case to case, exchanged for another world, and never left behind."""
 
+import io
 import json
 import os
 import re
@@ -32,13 +33,13 @@ from suite.collectives.transport import Transport
 from suite.outcome import Outcome
 from suite.ranks.places import Place, Places
 from tests.backends.collective.helpers import STRANGE_RANK, crew_of, prepared, task, world
+from tests.patience import PATIENCE_S
 from tests.processes.bench import gone_within
 
 CALL = Regime("warm", "sustained", "call")
-PATIENCE_S = 30.0
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def crews() -> Iterator[Crews]:
     made = Crews()
     yield made
@@ -51,9 +52,8 @@ def case(backend: str = "cpu", *, ranks: int = 2, fmt: str = "fp32", regime: Reg
     return Case(Workload("collective", fmt, params), "library", backend, regime, switches)
 
 
-def wait_for(happened: Callable[[], object], limit_s: float) -> bool:
-    """Whether it happens within the limit."""
-    until = time.monotonic() + limit_s
+def comes_true(happened: Callable[[], object]) -> bool:
+    until = time.monotonic() + PATIENCE_S
     while not happened() and time.monotonic() < until:
         time.sleep(0.01)
     return bool(happened())
@@ -84,7 +84,12 @@ def test_ranks_that_were_given_up_are_started_anew(crews: Crews) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "how"), [(signal.SIGKILL, "died with SIGKILL"), (signal.SIGRTMIN + 2, f"died with signal {signal.SIGRTMIN + 2}")]
+    ("number", "how"),
+    [
+        (signal.SIGKILL, "died with SIGKILL"),
+        # how a signal without a name is told is shown in tests/ranks/test_ending.py
+        pytest.param(signal.SIGRTMIN + 2, f"died with signal {signal.SIGRTMIN + 2}", marks=pytest.mark.thorough),
+    ],
 )
 def test_a_rank_that_dies_between_two_cases_is_told_of_and_costs_neither(
     crews: Crews, capfd: pytest.CaptureFixture[str], number: int, how: str
@@ -93,7 +98,7 @@ def test_a_rank_that_dies_between_two_cases_is_told_of_and_costs_neither(
     prepared(first, task(Op.ALL_REDUCE, 2, 1000)).close()
     pids = first.pids
     os.kill(pids[1], number)
-    assert wait_for(lambda: first.lost, PATIENCE_S)
+    assert comes_true(lambda: first.lost)
     again = crews.of(world(2))
     assert again is not first
     assert re.search(named(1, pids, f"{how} between two cases; its world is started anew").rstrip("$"), capfd.readouterr().err)
@@ -234,16 +239,17 @@ def test_a_rank_that_a_signal_stopped_is_named_while_the_others_wait_for_it() ->
     assert not crew.alive
 
 
-def test_a_rank_that_is_killed_while_the_others_wait_for_it_is_named_with_what_it_was_told(crews: Crews) -> None:
-    crew = crews.of(world(3))
-    kernel = prepared(crew, task(Op.ALL_GATHER, 3, 3 * 2**10, own=Algo.RING))
+@pytest.mark.parametrize("ranks", [2, pytest.param(3, marks=pytest.mark.thorough)])  # one waits for it, or two
+def test_a_rank_that_is_killed_while_the_others_wait_for_it_is_named_with_what_it_was_told(crews: Crews, ranks: int) -> None:
+    crew = crews.of(world(ranks))
+    kernel = prepared(crew, task(Op.ALL_GATHER, ranks, ranks * 2**10, own=Algo.RING))
     pids = crew.pids
-    os.kill(pids[2], signal.SIGKILL)
+    os.kill(pids[-1], signal.SIGKILL)
     with pytest.raises(Classified) as raised:
         kernel.enqueue(0)
     assert raised.value.failure.outcome is Outcome.CRASHED
-    said = "died with SIGKILL before it answered Launch of all_gather 3 KiB fp32 (own ring/library)"
-    assert re.match(named(2, pids, said), raised.value.failure.reason)
+    said = f"died with SIGKILL before it answered Launch of all_gather {ranks} KiB fp32 (own ring/library)"
+    assert re.match(named(ranks - 1, pids, said), raised.value.failure.reason)
 
 
 def test_a_rank_that_the_kernel_killed_for_memory_ran_out_of_it(crews: Crews, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +265,20 @@ def test_a_rank_that_the_kernel_killed_for_memory_ran_out_of_it(crews: Crews, mo
     assert re.match(named(1, pids, f"{said}host memory"), raised.value.failure.reason)
 
 
-LATE_BYTES, LATE_S = 4000, (LOOKS + 2) * SILENCE_S + STALE_S
+LATE_BYTES = 4000
+
+
+class Log(io.StringIO):
+    """What is written on errors, and a file that is there once a rank has been named in it."""
+
+    def __init__(self, named: Path) -> None:
+        super().__init__()
+        self._named = named
+
+    def write(self, text: str) -> int:
+        if text.startswith("rank"):
+            self._named.touch()
+        return super().write(text)
 
 
 @pytest.mark.parametrize(
@@ -267,15 +286,17 @@ LATE_BYTES, LATE_S = 4000, (LOOKS + 2) * SILENCE_S + STALE_S
     [pytest.param("Launch", 0, "", marks=pytest.mark.thorough), ("Sample", 5, "iteration 6 of ")],
 )
 def test_a_rank_that_does_not_come_to_a_collective_is_named_while_the_others_wait(
-    at: str, iteration: int, where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    at: str, iteration: int, where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """It lives and nobody has stopped it; once it comes, all goes on."""
-    late = {"fault": "late", "rank": 1, "bytes": LATE_BYTES, "at": at, "iteration": iteration, "late_s": LATE_S}
+    log = Log(tmp_path / "named")
+    late = {"fault": "late", "rank": 1, "bytes": LATE_BYTES, "at": at, "iteration": iteration, "until": str(tmp_path / "named")}
     monkeypatch.setenv("ROOFBENCH_PLANTED", json.dumps([late]))
     with crew_of(3, STRANGE_RANK) as crew:
         kernel = prepared(crew, task(Op.ALL_REDUCE, 3, LATE_BYTES))
+        monkeypatch.setattr("sys.stderr", log)
         assert len(crew.ask(Sample(kernel.ticket, 8))[1]) == 8
-        (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("rank")]
+        (line,) = [line for line in log.getvalue().splitlines() if line.startswith("rank")]
         said = f"did not come to {where}{at} of all_reduce 4000 B fp32 (library), others wait there"
         assert re.match(named(1, crew.pids, said), line)
 

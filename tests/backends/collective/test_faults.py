@@ -15,11 +15,11 @@ from suite.outcome import Outcome
 from suite.plan import plan
 from suite.planned import DeviceSlot
 from suite.settings import BackendSettings, RunConfig
+from tests.patience import PATIENCE_S
 from tests.processes.bench import quick
 
 TARGET = "tests.backends.collective.planted:PlantedRanks"
-LIMIT_S = 4.0
-LONGER_S = 90.0  # what the phases before take, on a machine that does other things
+LIMIT_S = 20.0  # in which the other messages are measured, and a rank that hangs is named after three looks of a second
 STEP = 8000
 Fault = tuple[str, str]  # what, and at which order
 FAULTS: tuple[Fault, ...] = (("kill", "Sample"), ("leave", "Sample"), ("hang", "Sample"), ("raise", "Launch"), ("wrong", ""))
@@ -48,7 +48,7 @@ def sweep(faults: Sequence[Fault]) -> dict[int, Ended]:
         {"fault": fault, "rank": 1, "bytes": number * STEP, "at": at} for number, (fault, at) in enumerate(faults, start=1)
     ]
     job = CollectiveSettings(ops=["all_reduce"], sizes=sizes, world_sizes=[2], algos=["ring"], implementations=["own"])
-    measure = quick(1, start_s=LONGER_S, compile_s=LONGER_S, verify_s=LIMIT_S, measure_s=LIMIT_S)
+    measure = quick(1, start_s=PATIENCE_S, compile_s=PATIENCE_S, verify_s=LIMIT_S, measure_s=LIMIT_S)
     slot = DeviceSlot(0, "cpu", TARGET, CpuBackend().devices()[0])
     backends = {"cpu": BackendSettings("cpu", TARGET, {"plant": plant})}
     cases = plan(RunConfig(jobs={"collective": job}, measure=measure), [slot], {0})
@@ -104,9 +104,9 @@ def test_a_rank_that_hangs_is_a_timeout_of_the_phase_at_its_limit_that_says_whic
 def is_a_timeout(ended: Ended, phase: str) -> None:
     found, taken_s = ended
     assert found.outcome is Outcome.TIMEOUT
-    assert f"measure.deadlines.{phase}_s=4" in found.reason
+    assert f"measure.deadlines.{phase}_s={LIMIT_S:g}" in found.reason
     assert f"killed in phase {phase}" in found.reason
-    assert LIMIT_S < taken_s < LIMIT_S + LONGER_S
+    assert LIMIT_S < taken_s < LIMIT_S + PATIENCE_S
 
 
 @pytest.mark.thorough

@@ -26,8 +26,8 @@ from suite.ranks.keeper import Keeper, find_hub
 from suite.ranks.launched import Launched
 from suite.ranks.places import Place, Places
 from tests.backends.collective.helpers import STRANGE_RANK, checked, prepared, task
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 60.0
 DEADLY_BYTES = 12_000
 DIED = (
     "rank 1 of 2 (host 1 of 1, local rank 1) died with SIGKILL before it answered Sample of all_reduce 12000 B fp32 (library)"

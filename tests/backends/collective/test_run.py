@@ -16,9 +16,9 @@ from suite.settings import BackendSettings, RunConfig
 from suite.store.queries import Reader
 from suite.store.writer import Store
 from suite.sweep import Sweep, sweep
+from tests.patience import PATIENCE_S
 from tests.processes.bench import gone_within, quick
 
-PATIENCE_S = 30.0
 OWNER = """
 import sys, time
 from tests.backends.collective.helpers import world
@@ -33,7 +33,7 @@ def test_a_sweep_stores_a_rate_over_the_link_and_every_ranks_times(tmp_path: Pat
     config = RunConfig(
         jobs={"collective": job},
         backends={"cpu": BackendSettings("cpu", "backends.cpu:CpuBackend")},
-        measure=quick(1, start_s=90.0, compile_s=90.0),
+        measure=quick(1, start_s=PATIENCE_S, compile_s=PATIENCE_S),
     )
     resolved = resolve(config)
     config, slots = resolved.config, resolved.slots

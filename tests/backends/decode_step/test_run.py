@@ -43,7 +43,7 @@ SMALL = (
 
 @pytest.mark.thorough
 def test_both_parts_are_measured_in_a_graph_and_as_a_caller_waits_and_what_is_not_here_says_so(tmp_path: Path) -> None:
-    measure = replace(quick(start_s=120.0), regimes=["standard"], interleave=2, verify_tiles=1)
+    measure = replace(quick(), regimes=["standard"], interleave=2, verify_tiles=1)
     settings = DecodeStepSettings(parts=["weights", "step"], implementations=["library", "triton"], **{**SIZES, "layers": 2})
     config = RunConfig(
         jobs={"decode_step": settings}, backends={"cpu": BackendSettings("cpu", "backends.cpu:CpuBackend", {})}, measure=measure

@@ -14,7 +14,7 @@ from tests.processes.bench import quick
 
 
 def test_implementations_take_turns_and_what_is_not_here_says_so(tmp_path: Path) -> None:
-    measure = replace(quick(start_s=120.0), regimes=["warm/sustained/device"], interleave=2)
+    measure = replace(quick(), regimes=["warm/sustained/device"], interleave=2)
     settings = GroupedGemmSettings(
         groups=[], shapes=[], moe=["8/2x64x32"], tokens=[24], products=["gate_up"], spreads=["skewed"],
         implementations=["library", "loop", "triton"],

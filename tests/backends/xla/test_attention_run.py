@@ -35,7 +35,7 @@ DECODE = DecodeSettings(
 
 def rows_of(folder: Path, job: str, settings: Any) -> tuple[dict[tuple[str, ...], Any], dict[tuple[str, ...], Any]]:
     """Results by backend, what tells workloads apart, and implementation; and what is described of each."""
-    measure = replace(quick(start_s=120.0), regimes=["warm/sustained/device"], interleave=2)
+    measure = replace(quick(), regimes=["warm/sustained/device"], interleave=2)
     resolved = resolve(RunConfig(jobs={job: settings}, backends=dict(BACKENDS), measure=measure))
     planned = plan(resolved.config, resolved.slots, {0, 1})
     with Store.open(str(folder / "store.db")) as store:

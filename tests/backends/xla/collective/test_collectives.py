@@ -36,10 +36,10 @@ from suite.settings import BackendSettings, RunConfig
 from suite.store.queries import Reader
 from suite.store.writer import Store
 from suite.sweep import Sweep, sweep
+from tests.patience import PATIENCE_S
 from tests.processes.bench import gone_within, quick
 
 RANKS = 4
-PATIENCE_S = 30.0
 CPU = Target("cpu")
 LIBRARY = [Op.ALL_REDUCE, Op.ALL_GATHER, Op.REDUCE_SCATTER, Op.ALL_TO_ALL, Op.SEND_RECV]
 OWN = [Op.ALL_REDUCE, Op.ALL_GATHER, Op.REDUCE_SCATTER]
@@ -198,7 +198,7 @@ def test_a_sweep_stores_collectives_of_xla(tmp_path: Path) -> None:
     config = RunConfig(
         jobs={"collective": job},
         backends={"xla": BackendSettings("xla", "backends.xla:XlaBackend", options)},
-        measure=quick(1, start_s=90.0, compile_s=90.0),
+        measure=quick(1, start_s=PATIENCE_S, compile_s=PATIENCE_S),
     )
     resolved = resolve(config)
     config, slots = resolved.config, resolved.slots
