@@ -1,10 +1,12 @@
 """Stores that several tests of the dashboard look at; nothing here is written after it was made."""
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 
 from suite.rows import NO_FRACTIONS
+from tests.report.browsing import INTERPRETED, chromium, looking, until
 from tests.report.builders import device, failed, result, run_info, sweep
 from tests.report.recordings import sustained
 from tests.report.stores import write_store
@@ -95,3 +97,51 @@ def jobs_store(tmp_path_factory):
     rows += [result(m, 4096, 4096, share=0.1 + m / 10_000) for m in (16, 512, 4096)]
     write_store(path, rows, info=run_info(experiment="everything"))
     return path
+
+
+@pytest.fixture(scope="package")
+def browser():
+    with chromium(INTERPRETED) as found:
+        yield found
+
+
+@pytest.fixture(scope="package")
+def folder(tmp_path_factory):
+    """Stores of every kind, which the dashboard serves."""
+    from tests.dashboard.test_browser import write_stores
+
+    place = tmp_path_factory.mktemp("dashboard")
+    write_stores(place)
+    return place
+
+
+@pytest.fixture(scope="package")
+def address(folder):
+    from tests.dashboard.test_browser import STORES, served
+
+    yield from served(folder, *STORES)
+
+
+@pytest.fixture(scope="package")
+def roofline(browser, address):
+    """A roofline in a dark window of a width: opened once, for tests that leave it as it was, or by one of its links."""
+    from tests.dashboard.test_browser import ME, settled
+
+    with ExitStack() as open_pages:
+        looks = {}
+
+        def look(width, link=""):
+            if width not in looks:
+                looks[width] = open_pages.enter_context(looking(browser, width=width, scheme="dark"))
+                link = link or f"{address}/roofline?{ME}"
+            page = looks[width].page
+            page.set_viewport_size({"width": width, "height": 900})
+            if link:
+                page.goto(link)
+            settled(page)
+            page.mouse.move(0, 0)  # what is pointed at, or was clicked last, has another colour
+            page.evaluate("document.activeElement.blur()")
+            until(page, "document.getAnimations().every(({ playState }) => playState !== 'running')")
+            return looks[width]
+
+        yield look

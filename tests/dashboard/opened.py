@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import stores
+from tests.patience import PATIENCE_S
 
 APP = Path(stores.__file__).with_name("app.py")
 _HASHES: dict[str, str] = {}
@@ -17,7 +18,7 @@ def opened(monkeypatch: Any, *urls: str | Path, page: str = "", **address: str |
     """Start over ``urls`` and turn to a page; ``address`` are parameters of a link."""
     st.cache_resource.clear()
     monkeypatch.setattr(stores, "store_arguments", lambda: [str(url) for url in urls])
-    app = AppTest.from_file(str(APP), default_timeout=30)
+    app = AppTest.from_file(str(APP), default_timeout=PATIENCE_S)
     for name, values in address.items():
         app.query_params[name] = values if isinstance(values, str) else list(values)
     app._page_hash = hash_of(page) if page else ""
@@ -34,7 +35,7 @@ def turn_to(app: AppTest, page: str) -> AppTest:
 def hash_of(page: str) -> str:
     """What Streamlit knows a page by, once its script has run: its own tests turn to pages that are files only."""
     if page not in _HASHES:  # a store without runs, or without what was compiled, has fewer pages
-        first = AppTest.from_file(str(APP), default_timeout=30).run()
+        first = AppTest.from_file(str(APP), default_timeout=PATIENCE_S).run()
         pages = {str(info.get("url_pathname", "")): name for name, info in first._registered_pages.items()}
         if len(pages) == 1:
             return ""  # it is where the dashboard opens, and has no name of its own

@@ -14,6 +14,7 @@ from suite.commands.dashboard import command
 from suite.store.queries import Reader
 from suite.store.writer import Store
 from tests.dashboard.test_browser import free_port, unexpected, wait_for
+from tests.patience import PATIENCE_S
 from tests.report.browsing import chromium, looking, until
 from tests.store.material import case, planned, record, run_start
 
@@ -41,20 +42,20 @@ def test_a_sweep_keeps_its_rate_while_eight_browsers_read(tmp_path: Path) -> Non
             looks = [open_pages.enter_context(looking(browser)) for _ in range(BROWSERS)]
             for number, (page, _) in enumerate(looks):
                 page.goto(f"http://127.0.0.1:{port}/{PAGES[number % len(PAGES)]}")
-                page.wait_for_selector("[data-testid=stDataFrame]", timeout=60_000)
+                page.wait_for_selector("[data-testid=stDataFrame]")
             sweep = [sys.executable, "-m", "tests.dashboard.steady_sweep", str(path), str(results), str(RESULTS_S)]
             writer = subprocess.Popen(sweep, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             said, complained = writer.communicate(timeout=10 * SECONDS)
             assert writer.returncode == 0, complained.decode()
             page, _ = looks[0]
-            until(page, f"document.body.innerText.includes('{results + 1} results in 2 runs')", 60)
+            until(page, f"document.body.innerText.includes('{results + 1} results in 2 runs')")
             for page, complaints in looks:
                 assert page.locator("[data-testid=stException]").count() == 0
                 assert "locked" not in page.inner_text("body")
                 assert unexpected(complaints) == []
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=PATIENCE_S)
     found = json.loads(said)
     commits_s = sorted(found["commits_s"])
     p99_s = commits_s[int(0.99 * len(commits_s))]

@@ -1,10 +1,12 @@
 """The dashboard as the command starts it, in a real browser: the paths that people take."""
 
 import os
+import re
 import socket
 import subprocess
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -17,14 +19,14 @@ from suite.store.writer import Store
 from tests.dashboard.conftest import OLD_UID, attention, collective, decode, grouped, measured, other_device, step
 from tests.dashboard.test_hostile import EVIL, evil_store
 from tests.dashboard.test_targets import CELLS
-from tests.report.browsing import NARROW, WIDE, chromium, looking, points_drawn, until
-from tests.report.builders import UID, result, run_info, sweep
+from tests.patience import PATIENCE_S
+from tests.report.browsing import NARROW, WIDE, looking, points_drawn, until
+from tests.report.builders import UID, device, result, run_info, sweep
 from tests.report.stores import write_store
 from tests.store.material import case, planned, record, run_start
 
 pytestmark = pytest.mark.browser
 PROJECT = Path(stores.__file__).parent.parent
-START_S = 60
 PAGES = (
     *("", "roofline", "gemm", "grouped_gemm", "attention", "decode", "decode_step", "collectives"),
     *("compare", "run", "hardware", "targets"),
@@ -32,22 +34,14 @@ PAGES = (
 # What Streamlit asks for under the address of a page before it asks for it under the server's own.
 PROBES = "Failed to load resource: the server responded with a status of 404 (Not Found)"
 ME = f"device={UID}"
+FITTED_UID = "fee10000"
+STORES = ("results.db", "growing.db", "evil.db", "fits.db")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("dashboard")
-
-
-@pytest.fixture(scope="module")
-def address(folder):
-    """A store of every job, one that is written while pages are open, and one that is made to do harm."""
+def write_stores(folder):
+    """A store of every job, one that is written while pages are open, one that is made to do harm, and one of collectives by
+    two algorithms: no one formula explains the first one's times, so that their fit is refused.
+    """
     rows = [*sweep(), *(attention(n) for n in (512, 1024)), *(decode(n) for n in (1024, 4096)), *(step(n) for n in (1, 8))]
     rows += [grouped(64, 8 * m, implementation=by) for m in (512, 1024) for by in ("library", "triton")]
     rows += [collective(2**power, p50_s=1e-5 + 2**power / 1e11) for power in (10, 20)]
@@ -57,13 +51,6 @@ def address(folder):
             store.record_compiled(each)
     write_store(folder / "growing.db", [result()], devices=(other_device(),), info=run_info(experiment="growing"))
     evil_store(folder / "evil.db", EVIL)
-    yield from served(folder, "results.db", "growing.db", "evil.db")
-
-
-@pytest.fixture(scope="module")
-def fits_address(tmp_path_factory):
-    """A store of collectives by two algorithms: no one formula explains the first one's times, so that their fit is refused."""
-    place = tmp_path_factory.mktemp("fits")
     times = {2: (3e-3, 2e6), 4: (10e-6, 1e11)}  # of ranks: latency, bandwidth
     rows = [
         collective(2**power, ranks=ranks, p50_s=alpha_s + 2**power / bandwidth)
@@ -73,8 +60,8 @@ def fits_address(tmp_path_factory):
     rows += [
         collective(2**n, "tree", ranks=ranks, p50_s=5e-6 * ranks + 2**n / 5e10) for ranks in (2, 4) for n in range(3, 28, 4)
     ]
-    write_store(place / "fits.db", rows, info=run_info(experiment="collectives"))
-    yield from served(place, "fits.db")
+    fitted = device(info=replace(device().info, uid=FITTED_UID, name="Testium T9"))
+    write_store(folder / "fits.db", rows, devices=(fitted,), info=run_info(experiment="collectives"))
 
 
 def served(folder, *names):
@@ -89,7 +76,7 @@ def served(folder, *names):
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=PATIENCE_S)
 
 
 def free_port():
@@ -99,11 +86,11 @@ def free_port():
 
 
 def wait_for(url, server):
-    deadline = monotonic() + START_S
+    deadline = monotonic() + PATIENCE_S
     while monotonic() < deadline:
         assert server.poll() is None, "the server ended"
         try:
-            with urllib.request.urlopen(url, timeout=5):
+            with urllib.request.urlopen(url, timeout=PATIENCE_S):
                 return
         except (urllib.error.URLError, ConnectionError):
             sleep(0.2)
@@ -111,91 +98,113 @@ def wait_for(url, server):
 
 
 def settled(page, figure=True):
-    page.wait_for_selector("[data-testid=stDataFrame]", timeout=30_000)
+    page.wait_for_selector("[data-testid=stDataFrame]")
     if figure:
-        page.wait_for_selector(".js-plotly-plot .main-svg", state="attached", timeout=30_000)
-    until(page, "!document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')", 30)
+        page.wait_for_selector(".js-plotly-plot .main-svg", state="attached")
+    until(page, "!document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')")
 
 
 def unexpected(complaints):
     return [text for text in complaints if text != PROBES]
 
 
-def test_a_click_on_a_point_shows_its_case_and_its_link_the_same(browser, address):
-    with looking(browser) as (page, complaints):
-        page.goto(f"{address}/roofline?{ME}&format=tf32&regime=cold%2Fsustained%2Fdevice")
-        settled(page)
-        assert points_drawn(page) == [5]
-        box = page.locator(".trace path.point").last.bounding_box()
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_selector("text=Checks against the reference", timeout=30_000)
-        assert "case=" in page.url
-        assert page.get_by_role("heading", name="tf32").count() == 1
-        link = page.url
-        assert unexpected(complaints) == []
-    with looking(browser, width=NARROW, scheme="dark") as (page, complaints):
-        page.goto(link)
-        page.wait_for_selector("text=Checks against the reference", timeout=30_000)
-        settled(page)
-        assert points_drawn(page) == [5]
-        assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
-        page.get_by_role("button", name="Close").click()
-        page.wait_for_selector("text=Checks against the reference", state="detached", timeout=30_000)
-        assert "case=" not in page.url
-        assert unexpected(complaints) == []
+# The middle of the point that others leave the most room, and what it says when it is pointed at: its case in bold first.
+ALONE = """() => {
+    const figure = document.querySelector('.st-key-roofline .js-plotly-plot');
+    const points = figure._fullData.filter((trace) => trace.meta === 'points').flatMap((trace) =>
+        [...figure.querySelectorAll(`.trace${trace.uid} path.point`)].map((point, at) => {
+            const box = point.getBoundingClientRect();
+            return { x: box.x + box.width / 2, y: box.y + box.height / 2, hover: trace.hovertext[at] };
+        }));
+    const apart = (one, other) => Math.hypot(one.x - other.x, one.y - other.y);
+    const room = (one) => Math.min(...points.filter((each) => each !== one).map((each) => apart(one, each)));
+    return points.sort((one, other) => room(other) - room(one))[0];
+}"""
 
 
-def test_choices_go_along_from_page_to_page(browser, address):
-    with looking(browser) as (page, complaints):
-        page.goto(f"{address}/?{ME}")
+def test_a_click_on_a_point_shows_its_case_and_its_link_the_same(roofline, folder):
+    page, complaints = roofline(WIDE)
+    drawn = points_drawn(page)
+    rows = Browser.open(str(folder / "results.db")).results(outcome="ok")
+    assert drawn == [sum(row.flops > 0 for row in rows)]
+    alone = page.evaluate(ALONE)
+    case = re.match("<b>(.*?)</b>", alone["hover"])[1]
+    page.mouse.click(alone["x"], alone["y"])
+    page.wait_for_selector("text=Checks against the reference")
+    assert "case=" in page.url
+    assert page.get_by_role("heading", name=case, exact=True).count() == 1
+    link = page.url
+    close_case(page)
+    assert unexpected(complaints) == []
+    page, complaints = roofline(NARROW, link)
+    page.wait_for_selector("text=Checks against the reference")
+    assert page.get_by_role("heading", name=case, exact=True).count() == 1
+    assert points_drawn(page) == drawn
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW
+    close_case(page)
+    assert unexpected(complaints) == []
+
+
+def close_case(page):
+    page.get_by_role("button", name="Close").click()
+    page.wait_for_selector("text=Checks against the reference", state="detached")
+    assert "case=" not in page.url
+
+
+def test_results_appear_while_a_sweep_runs_and_choices_go_along_from_page_to_page(browser, address, folder, tmp_path):
+    with Store.open(str(folder / "growing.db")) as store, looking(browser) as (page, complaints):
+        with store.start_run(run_start(other_device())) as run:
+            run.record(record(planned(case(0))))
+            page.goto(f"{address}/?{ME}&device={OLD_UID}&image=SVG")
+            found = results_told(page)
+            run.record(record(planned(case(1))))
+            page.wait_for_selector(f"text=2 devices, {found + 1} results in 3 runs")
         settled(page)
         page.get_by_test_id("stSidebar").get_by_role("combobox", name="Formats").click()
         page.get_by_role("option", name="bf16", exact=True).click()
         until(page, "location.search.includes('format=bf16')")
         page.keyboard.press("Escape")  # the open list hides everything else from who cannot see
-        page.get_by_role("link", name="Decode", exact=True).click()
-        page.wait_for_selector("h2:has-text('Decode')", timeout=30_000)
-        settled(page)
+        turn_to(page, "Decode")
         until(page, "location.search.includes('format=bf16') && location.search.includes('device=')")
         assert points_drawn(page) == [2]
+        turn_to(page, "Attention")
+        downloads(page, tmp_path)
         assert unexpected(complaints) == []
 
 
-def test_figures_and_tables_are_downloaded(browser, address, tmp_path):
-    with looking(browser) as (page, complaints):
-        page.goto(f"{address}/attention?{ME}&image=SVG")
-        settled(page)
-        wanted = {
-            "roofbench-attention.svg": lambda: page.locator(".modebar-btn[data-title*='ownload']").first.click(),
-            "roofbench-attention.html": lambda: page.get_by_role("button", name="Download this figure as HTML").click(),
-            "roofbench.csv": lambda: page.get_by_role("button", name="Download as CSV", exact=True).click(),
-            "roofbench.parquet": lambda: page.get_by_role("button", name="Download as Parquet", exact=True).click(),
-        }
-        found = {}
-        for name, act in wanted.items():
-            with page.expect_download(timeout=30_000) as download:
-                act()
-            assert download.value.suggested_filename == name
-            download.value.save_as(tmp_path / name)
-            found[name] = (tmp_path / name).read_bytes()
-        assert found["roofbench-attention.svg"].startswith(b"<svg")
-        assert b"Keys of a sequence" in found["roofbench-attention.svg"]
-        assert b"upright" in found["roofbench-attention.svg"]  # its key, which is text of the page beside it
-        assert b"plotly.js" in found["roofbench-attention.html"]
-        assert found["roofbench.csv"].count(b"\n") == 3
-        assert found["roofbench.parquet"].startswith(b"PAR1")
-        assert unexpected(complaints) == []
+def results_told(page):
+    """Of two devices, one of which is in a run that goes on."""
+    told = page.get_by_text(re.compile(r"2 devices, [\d,]+ results in 3 runs")).first.inner_text()
+    return int(re.search(r"([\d,]+) results", told)[1].replace(",", ""))
 
 
-def test_results_appear_while_a_sweep_runs(browser, address, folder):
-    with Store.open(str(folder / "growing.db")) as store, store.start_run(run_start(other_device())) as run:
-        run.record(record(planned(case(0))))
-        with looking(browser) as (page, complaints):
-            page.goto(f"{address}/?device={OLD_UID}")
-            page.wait_for_selector("text=1 device, 3 results in 2 runs", timeout=30_000)
-            run.record(record(planned(case(1))))
-            page.wait_for_selector("text=1 device, 4 results in 2 runs", timeout=30_000)
-            assert unexpected(complaints) == []
+def turn_to(page, title):
+    """By the link of the open page, which keeps what the browser has read."""
+    page.get_by_role("link", name=title, exact=True).click()
+    page.wait_for_selector(f"h2:has-text('{title}')")
+    settled(page)
+
+
+def downloads(page, folder):
+    wanted = {
+        "roofbench-attention.svg": lambda: page.locator(".modebar-btn[data-title*='ownload']").first.click(),
+        "roofbench-attention.html": lambda: page.get_by_role("button", name="Download this figure as HTML").click(),
+        "roofbench.csv": lambda: page.get_by_role("button", name="Download as CSV", exact=True).click(),
+        "roofbench.parquet": lambda: page.get_by_role("button", name="Download as Parquet", exact=True).click(),
+    }
+    found = {}
+    for name, act in wanted.items():
+        with page.expect_download() as download:
+            act()
+        assert download.value.suggested_filename == name
+        download.value.save_as(folder / name)
+        found[name] = (folder / name).read_bytes()
+    assert found["roofbench-attention.svg"].startswith(b"<svg")
+    assert b"Keys of a sequence" in found["roofbench-attention.svg"]
+    assert b"upright" in found["roofbench-attention.svg"]  # its key, which is text of the page beside it
+    assert b"plotly.js" in found["roofbench-attention.html"]
+    assert found["roofbench.csv"].count(b"\n") == 3
+    assert found["roofbench.parquet"].startswith(b"PAR1")
 
 
 def test_a_store_made_to_do_harm_runs_nothing_and_asks_nobody(browser, address, folder):
@@ -204,21 +213,24 @@ def test_a_store_made_to_do_harm_runs_nothing_and_asks_nobody(browser, address, 
         dialogs, asked = [], []
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         page.on("request", lambda request: asked.append(request.url))
-        for name in (compared, "", "gemm"):
-            page.goto(f"{address}/{name}")
-            settled(page, figure=name != compared)
-            page.wait_for_selector("text=alert(1)", state="attached", timeout=30_000)
+        page.goto(f"{address}/{compared}")
+        settled(page, figure=False)
+        for title in ("", "Overview", "GEMM"):
+            if title:
+                turn_to(page, title)
+            page.wait_for_selector("[data-testid=stMain] >> text=alert(1)", state="attached")
             assert page.locator("a[href*='evil']").count() == 0
         assert dialogs == []
         assert [url for url in asked if not url.startswith((address, "data:", "blob:", address.replace("http", "ws")))] == []
         assert unexpected(complaints) == []
 
 
-def test_a_heat_map_says_that_it_scrolls_where_it_does_and_its_cells_open_their_cases(browser, address):
+def test_cards_are_whole_and_a_heat_map_says_that_it_scrolls_where_it_does_and_its_cells_open_their_cases(browser, address):
     said = "This figure is wider than its place"
     with looking(browser, width=NARROW) as (page, complaints):
-        page.goto(f"{address}/?{ME}")
+        page.goto(f"{address}/?{ME}&job=gemm")
         settled(page)
+        cards_are_whole(page)
         assert page.get_by_text(said).first.is_visible()
         place = page.locator(".st-key-standings-place")
         assert place.evaluate("place => place.scrollWidth > place.clientWidth")
@@ -227,54 +239,52 @@ def test_a_heat_map_says_that_it_scrolls_where_it_does_and_its_cells_open_their_
         assert seen >= 4
         box = cells.first.bounding_box()
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-        page.wait_for_selector("text=Checks against the reference", timeout=30_000)
+        page.wait_for_selector("text=Checks against the reference")
         page.set_viewport_size({"width": WIDE, "height": 900})
         until(page, "!document.querySelector('.standings-hint').checkVisibility()")
         assert unexpected(complaints) == []
 
 
 @pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_key_and_legend_of_a_figure_take_the_width_that_there_is_and_leave_no_hole(browser, address, width):
-    with looking(browser, width=width) as (page, complaints):
-        page.goto(f"{address}/roofline?{ME}")
-        settled(page)
-        page.wait_for_selector(".st-key-roofline .legend .traces", state="attached", timeout=30_000)
-        key = page.locator(".roofline-key")
-        assert key.is_visible()
-        assert not page.locator('.st-key-roofline .annotation[data-index="0"]').is_visible()
-        seen = page.evaluate(
-            """() => {
-                const box = (name) => document.querySelector(name).getBoundingClientRect();
-                const key = box('.roofline-key'), plot = box('.st-key-roofline .xtitle');
-                return {
-                    right: key.right, left: key.left, belowAxis: key.top - plot.bottom,
-                    aboveLegend: box('.st-key-roofline .legend').top - box('.st-key-roofline .modebar').bottom,
-                    toButton: box('.st-key-roofline-html').top - key.bottom,
-                };
-            }"""
-        )
-        broken = key.evaluate(
-            """key => [...key.querySelectorAll('span')].filter((entry) => {
-                const words = document.createElement('span');
-                words.style.whiteSpace = 'nowrap';
-                words.textContent = entry.textContent;
-                key.append(words);
-                const needed = words.getBoundingClientRect().width;
-                words.remove();
-                const lines = entry.getBoundingClientRect().height / parseFloat(getComputedStyle(entry).lineHeight);
-                return lines > 1.5 && needed < key.clientWidth;
-            }).map((entry) => entry.textContent)"""
-        )
-        assert broken == []
-        assert seen["right"] <= width
-        assert seen["right"] - seen["left"] > (600 if width == WIDE else 300)
-        assert 0 <= seen["belowAxis"] < 60
-        assert -10 <= seen["aboveLegend"] < 12  # of boxes, which have margins: words and symbols are apart
-        assert 0 <= seen["toButton"] < 40
-        with page.expect_download() as found:
-            page.get_by_role("button", name="Download this figure as HTML").first.click()
-        assert found.value.suggested_filename == "roofbench-roofline.html"
-        assert unexpected(complaints) == []
+def test_key_and_legend_of_a_figure_take_the_width_that_there_is_and_leave_no_hole(roofline, width):
+    page, complaints = roofline(width)
+    page.wait_for_selector(".st-key-roofline .legend .traces", state="attached")
+    key = page.locator(".roofline-key")
+    assert key.is_visible()
+    assert not page.locator('.st-key-roofline .annotation[data-index="0"]').is_visible()
+    seen = page.evaluate(
+        """() => {
+            const box = (name) => document.querySelector(name).getBoundingClientRect();
+            const key = box('.roofline-key'), plot = box('.st-key-roofline .xtitle');
+            return {
+                right: key.right, left: key.left, belowAxis: key.top - plot.bottom,
+                aboveLegend: box('.st-key-roofline .legend').top - box('.st-key-roofline .modebar').bottom,
+                toButton: box('.st-key-roofline-html').top - key.bottom,
+            };
+        }"""
+    )
+    broken = key.evaluate(
+        """key => [...key.querySelectorAll('span')].filter((entry) => {
+            const words = document.createElement('span');
+            words.style.whiteSpace = 'nowrap';
+            words.textContent = entry.textContent;
+            key.append(words);
+            const needed = words.getBoundingClientRect().width;
+            words.remove();
+            const lines = entry.getBoundingClientRect().height / parseFloat(getComputedStyle(entry).lineHeight);
+            return lines > 1.5 && needed < key.clientWidth;
+        }).map((entry) => entry.textContent)"""
+    )
+    assert broken == []
+    assert seen["right"] <= width
+    assert seen["right"] - seen["left"] > (600 if width == WIDE else 300)
+    assert 0 <= seen["belowAxis"] < 60
+    assert -10 <= seen["aboveLegend"] < 12  # of boxes, which have margins: words and symbols are apart
+    assert 0 <= seen["toButton"] < 40
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Download this figure as HTML").first.click()
+    assert found.value.suggested_filename == "roofbench-roofline.html"
+    assert unexpected(complaints) == []
 
 
 @pytest.mark.thorough
@@ -294,46 +304,55 @@ def test_every_page_fits_every_screen_and_logs_no_error(browser, address, folder
         assert unexpected(complaints) == []
 
 
-@pytest.mark.parametrize("width", [pytest.param(WIDE, marks=pytest.mark.thorough), NARROW])
-def test_a_card_shows_its_whole_value_be_it_a_share_or_a_rate(browser, address, width):
-    with looking(browser, width=width) as (page, _):
+@pytest.mark.thorough
+def test_cards_are_whole_in_a_wide_window(browser, address):
+    with looking(browser, width=WIDE) as (page, _):
         page.goto(f"{address}/?{ME}&job=gemm")
         settled(page)
-        values = page.locator("[data-testid=stMetricValue]")
-        until(page, "document.querySelectorAll('[data-testid=stMetricValue]').length === 7")
-        cut = """values => values.flatMap(value => [value, ...value.querySelectorAll('*')])
-            .filter(part => part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflow !== 'visible')
-            .map(part => part.textContent)"""
-        card = """values => values.map(value => value.closest('[data-testid=stVerticalBlock]').getBoundingClientRect().right
-            - Math.max(...[...value.querySelectorAll('*')].map(part => {
-                const range = document.createRange(); range.selectNodeContents(part);
-                return range.getBoundingClientRect().right; })))"""
-        assert values.evaluate_all(cut) == []
-        assert min(values.evaluate_all(card)) >= 0
+        cards_are_whole(page)
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_a_table_of_sentences_is_whole_on_the_page_or_scrolls_in_its_place(browser, fits_address, width):
-    with looking(browser, width=width) as (page, complaints):
-        page.goto(f"{fits_address}/collectives")
+def cards_are_whole(page):
+    """Of shares and of rates."""
+    until(page, "document.querySelectorAll('[data-testid=stMetricValue]').length === 7")
+    values = page.locator("[data-testid=stMetricValue]")
+    cut = """values => values.flatMap(value => [value, ...value.querySelectorAll('*')])
+        .filter(part => part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).overflow !== 'visible')
+        .map(part => part.textContent)"""
+    card = """values => values.map(value => value.closest('[data-testid=stVerticalBlock]').getBoundingClientRect().right
+        - Math.max(...[...value.querySelectorAll('*')].map(part => {
+            const range = document.createRange(); range.selectNodeContents(part);
+            return range.getBoundingClientRect().right; })))"""
+    assert values.evaluate_all(cut) == []
+    assert min(values.evaluate_all(card)) >= 0
+
+
+SENTENCES = """() => {
+    const table = document.querySelector('.st-key-fits table');
+    const cell = [...table.rows[1].cells].at(-1), frame = table.closest('.st-key-fits').getBoundingClientRect();
+    const scroller = [...function* (at) { for (; at; at = at.parentElement) yield at; }(table)]
+        .find((each) => each.scrollWidth > each.clientWidth && getComputedStyle(each).overflowX !== 'visible');
+    if (scroller) scroller.scrollLeft = scroller.scrollWidth;
+    return {
+        heading: [...table.rows[0].cells].at(-1).innerText, text: cell.innerText,
+        over: cell.getBoundingClientRect().right - frame.right, cut: cell.scrollWidth - cell.clientWidth,
+        scrolls: Boolean(scroller),
+    };
+}"""
+
+
+def test_a_table_of_sentences_is_whole_on_the_page_or_scrolls_in_its_place(browser, address):
+    with looking(browser) as (page, complaints):
+        page.goto(f"{address}/collectives?device={FITTED_UID}")
         settled(page)
-        (seen,) = page.evaluate(
-            """() => [...document.querySelectorAll('.st-key-fits table')].map((table) => {
-                const cell = [...table.rows[1].cells].at(-1), frame = table.closest('.st-key-fits').getBoundingClientRect();
-                const scroller = [...function* (at) { for (; at; at = at.parentElement) yield at; }(table)]
-                    .find((each) => each.scrollWidth > each.clientWidth && getComputedStyle(each).overflowX !== 'visible');
-                if (scroller) scroller.scrollLeft = scroller.scrollWidth;
-                return {
-                    heading: [...table.rows[0].cells].at(-1).innerText, text: cell.innerText,
-                    over: cell.getBoundingClientRect().right - frame.right, cut: cell.scrollWidth - cell.clientWidth,
-                    scrolls: Boolean(scroller),
-                };
-            })"""
-        )
-        assert seen["heading"] == "Remark"
-        assert seen["text"].startswith("no fit: ")
-        assert seen["over"] <= 1
-        assert seen["cut"] <= 0
-        assert seen["scrolls"] is (width == NARROW)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for width in (WIDE, NARROW):
+            page.set_viewport_size({"width": width, "height": 900})
+            until(page, f"innerWidth === {width} && document.querySelectorAll('.st-key-fits table').length === 1")
+            seen = page.evaluate(SENTENCES)
+            assert seen["heading"] == "Remark"
+            assert seen["text"].startswith("no fit: ")
+            assert seen["over"] <= 1
+            assert seen["cut"] <= 0
+            assert seen["scrolls"] is (width == NARROW)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert unexpected(complaints) == []

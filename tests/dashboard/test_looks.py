@@ -9,14 +9,16 @@ browser with one set of fonts.  After a change that was meant, and that was look
 import io
 import os
 from pathlib import Path
+from time import monotonic
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from suite.store.browsing import Browser
-from tests.dashboard.test_browser import ME, PAGES, address, browser, folder, settled  # noqa: F401
-from tests.report.browsing import NARROW, WIDE
+from tests.dashboard.test_browser import ME, PAGES, settled
+from tests.patience import PATIENCE_S
+from tests.report.browsing import NARROW, WIDE, looking
 
 pytestmark = pytest.mark.browser
 LOOKS = Path(__file__).with_name("looks")
@@ -28,26 +30,27 @@ CELL_AT_MOST, MEAN_AT_MOST, HEIGHT_AT_MOST = 50, 2.0, 0.02
 LONGEST = 6000
 LOOKED_AT = {"light": (WIDE, "light"), "dark": (WIDE, "dark"), "narrow": (NARROW, "light")}
 EVERY = [(name, look) for name in PAGES for look in LOOKED_AT]
-EVERY_DAY = ("roofline", "dark")
 
 
-def taken(browser, url: str, name: str, look: str) -> Image.Image:  # noqa: F811
-    """The whole page."""
-    width, scheme = LOOKED_AT[look]
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce")
-    try:
-        page = context.new_page()
-        page.goto(url)
-        settled(page, figure=name != "run")
-        height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
-        page.set_viewport_size({"width": width, "height": min(LONGEST, height)})
-        page.wait_for_timeout(1500)  # figures follow the window
-        return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
-    finally:
-        context.close()
+def taken(page, width: int) -> Image.Image:
+    """The whole of an open page."""
+    height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+    page.set_viewport_size({"width": width, "height": min(LONGEST, height)})
+    return at_rest(page)
 
 
-def chosen(name: str, folder: Path) -> str:  # noqa: F811
+def at_rest(page) -> Image.Image:
+    """Figures follow the window, and what is read from the stores comes a little later: until nothing changes any more."""
+    deadline = monotonic() + PATIENCE_S
+    seen = b""
+    while (now := page.screenshot()) != seen:
+        assert monotonic() < deadline, "it never comes to rest"
+        seen = now
+        page.wait_for_timeout(1500)
+    return Image.open(io.BytesIO(seen)).convert("RGB")
+
+
+def chosen(name: str, folder: Path) -> str:
     """The address's parameters: pages about runs open with the newest ones, which are made to do harm."""
     runs = [Browser.open(str(folder / store)).entries()[-1].run for store in ("results.db", "growing.db")]
     return {"run": f"one={runs[0]}", "compare": f"a=0+in+{runs[0]}&b=1+in+{runs[1]}"}.get(name, ME)
@@ -81,12 +84,22 @@ def differences(seen: Image.Image, kept: Image.Image) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "look"), [pytest.param(*each, marks=() if each == EVERY_DAY else pytest.mark.thorough) for each in EVERY]
-)
-def test_a_page_looks_as_it_did_when_it_was_looked_at(browser, address, folder, name, look):  # noqa: F811
-    title = f"{name or 'overview'}-{look}.png"
-    picture = taken(browser, f"{address}/{name}?{chosen(name, folder)}", name, look)
+def test_a_page_looks_as_it_did_when_it_was_looked_at(roofline):
+    page, _ = roofline(WIDE)
+    held_against_its_picture(taken(page, WIDE), "roofline-dark.png")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "look"), EVERY)
+def test_every_page_looks_as_it_did_when_it_was_looked_at(browser, address, folder, name, look):
+    width, scheme = LOOKED_AT[look]
+    with looking(browser, width=width, scheme=scheme) as (page, _):
+        page.goto(f"{address}/{name}?{chosen(name, folder)}")
+        settled(page, figure=name != "run")
+        held_against_its_picture(taken(page, width), f"{name or 'overview'}-{look}.png")
+
+
+def held_against_its_picture(picture: Image.Image, title: str) -> None:
     if WRITTEN:
         picture.save(Path(WRITTEN) / title)
         small(picture).save(LOOKS / title, optimize=True)

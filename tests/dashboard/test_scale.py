@@ -21,6 +21,7 @@ from suite.store.scopes import Scope
 from tests.dashboard.big_store import build
 from tests.dashboard.test_browser import free_port, wait_for
 from tests.pace import REFERENCE_S, WORK
+from tests.patience import PATIENCE_S
 from tests.report.browsing import chromium, looking
 from tests.store.steps import QUESTION_STEPS, ROW_STEPS, counted_steps
 
@@ -107,7 +108,7 @@ def test_a_million_results_are_browsed_without_waiting(tmp_path: Path) -> None:
             def view() -> float:
                 began_s = time.monotonic()
                 page.goto(address)
-                page.wait_for_function(IDLE, timeout=120_000, polling=20)
+                page.wait_for_function(IDLE, timeout=PATIENCE_S * 1000, polling=20)
                 return time.monotonic() - began_s
 
             cold_s = view()
@@ -122,8 +123,8 @@ def test_a_million_results_are_browsed_without_waiting(tmp_path: Path) -> None:
                 option.wait_for()
                 began_s = time.monotonic()
                 option.click()
-                page.wait_for_function(f"location.search.includes('format={name}')", timeout=60_000, polling=20)
-                page.wait_for_function(IDLE, timeout=60_000, polling=20)
+                page.wait_for_function(f"location.search.includes('format={name}')", timeout=PATIENCE_S * 1000, polling=20)
+                page.wait_for_function(IDLE, timeout=PATIENCE_S * 1000, polling=20)
                 taken_s = time.monotonic() - began_s
                 page.keyboard.press("Escape")
                 return taken_s
@@ -136,7 +137,7 @@ def test_a_million_results_are_browsed_without_waiting(tmp_path: Path) -> None:
         assert memory_bytes < MEMORY_BYTES
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=PATIENCE_S)
 
 
 def test_the_generated_store_is_one_that_nothing_is_wrong_with(tmp_path: Path) -> None:

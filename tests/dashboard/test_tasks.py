@@ -16,7 +16,8 @@ from suite.report.words import percent
 from suite.store.browsing import Browser
 from tests.dashboard.lower_clock import lower_clock
 from tests.dashboard.recordings import recorded
-from tests.dashboard.test_browser import browser, free_port, settled, unexpected, wait_for  # noqa: F401
+from tests.dashboard.test_browser import free_port, settled, unexpected, wait_for
+from tests.patience import PATIENCE_S
 from tests.report.browsing import NARROW, WIDE, looking, until
 
 pytestmark = pytest.mark.browser
@@ -53,7 +54,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield Served(f"http://127.0.0.1:{port}", folder)
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=PATIENCE_S)
 
 
 class Person:
@@ -74,7 +75,7 @@ class Person:
 
     def turn_to(self, title: str) -> None:
         self.click(self.page.get_by_role("link", name=title, exact=True))
-        self.page.wait_for_selector(f"h2:has-text('{title}')", timeout=30_000)
+        self.page.wait_for_selector(f"h2:has-text('{title}')")
         settled(self.page)
 
     def choose(self, label: str, option: str | re.Pattern[str]) -> None:
@@ -83,7 +84,7 @@ class Person:
         settled(self.page)
 
 
-def follow(browser: Any, link: str, width: int, is_same: Callable[[Any], None]) -> None:  # noqa: F811
+def follow(browser: Any, link: str, width: int, is_same: Callable[[Any], None]) -> None:
     """Open a copied address elsewhere, on another screen, and see the same."""
     with looking(browser, width=width) as (page, complaints):
         page.goto(link)
@@ -93,15 +94,15 @@ def follow(browser: Any, link: str, width: int, is_same: Callable[[Any], None]) 
 
 
 @pytest.mark.thorough
-def test_the_device_that_decodes_a_70b_model_fastest_is_found(browser, served, tmp_path):  # noqa: F811
+def test_the_device_that_decodes_a_70b_model_fastest_is_found(browser, served, tmp_path):
     with looking(browser) as (page, complaints):
         page.goto(served.address)
         settled(page)
         person = Person(page)
         person.turn_to("Decode")
         person.choose("Heads", re.compile("Llama-3.3-70B"))
-        page.wait_for_selector("h3:has-text('Devices side by side')", timeout=30_000)
-        with page.expect_download(timeout=30_000) as download:
+        page.wait_for_selector("h3:has-text('Devices side by side')")
+        with page.expect_download() as download:
             person.click(page.locator(".st-key-decode-devices-CSV").get_by_role("button"))
         download.value.save_as(tmp_path / "d.csv")
         with (tmp_path / "d.csv").open(newline="") as file:
@@ -121,9 +122,9 @@ def _has_option(page: Any, text: str) -> None:
     assert text in page.get_by_role("combobox", name="Heads").input_value() or page.get_by_text(text).count()
 
 
-def test_a_slower_node_is_found_and_the_clock_is_named_for_it(browser, served):  # noqa: F811
+def test_a_slower_node_is_found_and_the_clock_is_named_for_it(browser, served):
     def answer(page: Any) -> None:
-        page.wait_for_selector("text=took longer in B by the clock", timeout=30_000)
+        page.wait_for_selector("text=took longer in B by the clock")
         said = page.inner_text("[data-testid=stMain]")
         assert f"with the clock at {100 * (CLOCK - 1):.1f} %" in said
         assert f"is +{100 * (1 / CLOCK - 1):.1f} %" in said
@@ -142,11 +143,11 @@ def test_a_slower_node_is_found_and_the_clock_is_named_for_it(browser, served): 
 
 
 @pytest.mark.thorough
-def test_the_fraction_of_the_roofline_that_fp8_reaches_is_found(browser, served):  # noqa: F811
+def test_the_fraction_of_the_roofline_that_fp8_reaches_is_found(browser, served):
     row = max(Browser.open(str(served.folder / "h200.db")).results(format="fp8_e4m3"), key=lambda row: row.fractions.spec or 0)
 
     def answer(page: Any) -> None:
-        page.wait_for_selector("text=Checks against the reference", timeout=30_000)
+        page.wait_for_selector("text=Checks against the reference")
         values = page.locator("[data-testid=stMetricValue]").all_inner_texts()
         assert percent(row.fractions.spec) in values
         assert percent(row.fractions.at_clock) in values
@@ -174,13 +175,13 @@ def _cell_of(page: Any, store: str) -> Any:
 
 
 @pytest.mark.thorough
-def test_a_figure_is_downloaded(browser, served, tmp_path):  # noqa: F811
+def test_a_figure_is_downloaded(browser, served, tmp_path):
     with looking(browser) as (page, complaints):
         page.goto(served.address)
         settled(page)
         person = Person(page)
         person.turn_to("Roofline")
-        with page.expect_download(timeout=30_000) as download:
+        with page.expect_download() as download:
             person.click(page.locator(".modebar-btn[data-title*='ownload']").first)
         download.value.save_as(tmp_path / "f.png")
         assert download.value.suggested_filename == "roofbench-rooflines.png"
@@ -192,7 +193,7 @@ def test_a_figure_is_downloaded(browser, served, tmp_path):  # noqa: F811
 @pytest.mark.thorough
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_opens_over_real_runs_and_logs_no_error(browser, served, name, width):  # noqa: F811
+def test_every_page_opens_over_real_runs_and_logs_no_error(browser, served, name, width):
     with looking(browser, width=width, scheme="dark" if width == NARROW else "light") as (page, complaints):
         page.goto(f"{served.address}/{name}")
         settled(page, figure=name != "run")

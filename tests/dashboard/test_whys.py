@@ -4,7 +4,7 @@ import pytest
 
 from dashboard.whys import MOST_NAMED, lines_of
 from tests.dashboard.opened import opened, words
-from tests.dashboard.test_browser import ME, address, browser, folder, settled  # noqa: F401
+from tests.dashboard.test_browser import ME, settled
 from tests.report.browsing import WIDE, looking, until
 from tests.report.builders import failed, result, run_info
 from tests.report.stores import write_store
@@ -49,7 +49,7 @@ def test_a_page_says_why_under_its_map(monkeypatch, tmp_path, page, name):
 
 @pytest.mark.browser
 @pytest.mark.thorough
-def test_a_hover_over_a_map_of_few_cells_is_whole_and_the_cells_are_no_wider(browser, address):  # noqa: F811
+def test_a_hover_over_a_map_of_few_cells_is_whole_and_the_cells_are_no_wider(browser, address):
     """It was cut off left and right by a figure of 331 px, over the words that told of it."""
     with looking(browser, width=WIDE) as (page, _):
         page.goto(f"{address}/?{ME}&format=bf16&format=fp16&job=gemm")

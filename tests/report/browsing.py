@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -17,6 +19,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+# For pages that are opened once each: what V8 compiles to run faster never runs often enough to pay for that.
+INTERPRETED = "--js-flags=--no-opt --no-maglev --no-sparkplug"
 WIDE, NARROW = 1280, 390
 
 
@@ -27,15 +31,31 @@ class Look(NamedTuple):
     complaints: list[str]
 
 
+_DRIVERS: list[Any] = []
+
+
 @contextmanager
-def chromium() -> Iterator[Any]:
+def driver() -> Iterator[Any]:
+    """Playwright, which can be started again only after it has ended."""
+    if _DRIVERS:
+        yield _DRIVERS[-1]
+        return
+    with pytest.importorskip("playwright.sync_api").sync_playwright() as started:
+        _DRIVERS.append(started)
+        try:
+            yield started
+        finally:
+            _DRIVERS.remove(started)
+
+
+@contextmanager
+def chromium(*flags: str) -> Iterator[Any]:
     """The browser of this machine; skips where there is none."""
     path = shutil.which("chromium")
     if path is None:
         pytest.skip("no chromium on this machine")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=FLAGS)
+    with driver() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS, *flags], timeout=PATIENCE_S * 1000)
         try:
             yield browser
         finally:
@@ -43,9 +63,11 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def looking(browser: Any, *, width: int = WIDE, scheme: str = "light", offline: bool = False) -> Iterator[Look]:
-    """A page of its own, and the errors it logs."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+def looking(browser: Any, *, width: int = WIDE, scheme: str = "light", offline: bool = False, **more: Any) -> Iterator[Look]:
+    """A page of its own that nothing on it moves by itself, and the errors it logs."""
+    size = {"width": width, "height": 900}
+    context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce", **more)
+    context.set_default_timeout(PATIENCE_S * 1000)
     context.set_offline(offline)
     page = context.new_page()
     complaints: list[str] = []
@@ -68,7 +90,7 @@ def points_drawn(page: Any) -> list[int]:
     return counts
 
 
-def until(page: Any, expression: str, timeout_s: float = 20.0) -> None:
+def until(page: Any, expression: str, timeout_s: float = PATIENCE_S) -> None:
     """Wait for a JavaScript expression to hold; Playwright's own way needs an ``eval`` that the page's policy forbids."""
     deadline = monotonic() + timeout_s
     while not page.evaluate(expression):

@@ -12,7 +12,7 @@ from suite.report.figures import log_axis
 from suite.report.lines import Member, lines_of
 from suite.report.palette import INKS
 from suite.report.values import TIME, sized
-from tests.report.browsing import chromium, looking, until
+from tests.report.browsing import INTERPRETED, chromium, looking, until
 from tests.report.builders import result
 
 SPANS = st.builds(lambda low, ratio: Span(10**low, 10 ** (low + ratio)), st.floats(-9, 15), st.floats(0.01, 9))
@@ -72,12 +72,14 @@ def test_small_ticks_beside_labels_at_places_of_their_own_are_few(span):
 def test_plotly_writes_two_labels_or_more_on_both_axes_of_a_figure_whose_points_lie_close_together(tmp_path):
     lines = lines_of([Member("T1", "#0099fe", (result(4096, p50_s=3.1e-4), result(4096, p50_s=3.3e-4)))], {})
     rate = Quantity("Rate (FLOP/s)", lambda row: row.flop_s)
-    with chromium() as browser, looking(browser) as (page, complaints):
-        for number, (across, up) in enumerate([(sized("m", "Rows"), rate), (sized("m", "Rows"), TIME), (rate, TIME)]):
-            file = tmp_path / f"{number}.html"
-            curve_figure(lines, across, up).write_html(file)
-            page.goto(file.as_uri())
-            until(page, "document.querySelectorAll('.ytick text').length > 0")
+    pairs = [(sized("m", "Rows"), rate), (sized("m", "Rows"), TIME), (rate, TIME)]
+    figures = [curve_figure(lines, across, up) for across, up in pairs]
+    parts = [each.to_html(full_html=False, include_plotlyjs=not n, div_id=f"f{n}") for n, each in enumerate(figures)]
+    (tmp_path / "f.html").write_text("".join(["<!doctype html><meta charset='utf-8'>", *parts]), encoding="utf-8")
+    with chromium(INTERPRETED) as browser, looking(browser) as (page, complaints):
+        page.goto((tmp_path / "f.html").as_uri())
+        for number in range(len(pairs)):
+            until(page, f"document.querySelectorAll('#f{number} .ytick text').length > 0")
             for axis in "xy":
-                assert page.locator(f".{axis}tick text").count() >= 2, (number, axis)
+                assert page.locator(f"#f{number} .{axis}tick text").count() >= 2, (number, axis)
         assert complaints == []
