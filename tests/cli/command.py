@@ -4,15 +4,18 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.cli.ready import Server
+from tests.patience import PATIENCE_S
 
 CONFIGS = Path(__file__).parent / "configs"
 FAKE = ("--config-dir", str(CONFIGS), "backend=fake", "experiment=tiny")
-TIME_LIMIT_S = 120
+TIME_LIMIT_S = PATIENCE_S
 
 
 def leaves_slowly(leaving: Path) -> tuple[str, str]:
@@ -46,6 +49,22 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def let_through(cases: int, gate: Path) -> tuple[str, ...]:
+    """Overrides for the fake backend: behind so many cases it waits for a file."""
+    return f"++backends.fake.options.let_through={cases}", f"++backends.fake.options.gate={gate}"
+
+
+@contextmanager
+def held_up(folder: Path, *arguments: str, cases: int = 6) -> Iterator[tuple[subprocess.Popen[str], Callable[[], None]]]:
+    """Start ``roofbench`` on the fake backend, which comes no further than so many cases before the function is called."""
+    gate = folder / "gate"
+    with start(folder, *arguments, *let_through(cases, gate)) as child:
+        try:
+            yield child, gate.touch
+        finally:
+            gate.touch()
 
 
 def roofbench(folder: Path, *arguments: str) -> Said:

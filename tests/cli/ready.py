@@ -26,9 +26,12 @@ REQUEST_BYTES = 1 << 20
 
 
 class Server:
-    """Started by the first call; ends with this process, whose end of the socket is then closed."""
+    """Started by the first call; ends with this process, whose end of the socket is then closed.
 
-    def __init__(self) -> None:
+    ``path`` is its ``PYTHONPATH``, this process's own unless another is given.
+    """
+
+    def __init__(self, path: str | None = None) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._process = subprocess.Popen(
@@ -37,6 +40,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
+                env=None if path is None else {**os.environ, "PYTHONPATH": path},
             )
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, REQUEST_BYTES)
         atexit.register(self.close)

@@ -20,6 +20,7 @@ from suite.commands.dashboard import command, passphrase, refuse_address, refuse
 from suite.errors import RoofbenchError, UsageError
 from suite.passphrase import VARIABLE, sealed
 from suite.store.writer import Store
+from tests.patience import PATIENCE_S
 from tests.store import material
 
 
@@ -110,10 +111,10 @@ def test_a_server_for_others_answers_to_any_name_but_where_names_are_given() -> 
     assert words[words.index("--server.allowedHosts") + 1] == "bench.example.org"
 
 
-OBEDIENT = "import signal, time; open('up', 'w').close(); time.sleep(60)"
+OBEDIENT = "import signal, time; open('up', 'w').close(); time.sleep(600)"
 DEAF = (
     "import signal, time; [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)]; "
-    "open('up', 'w').close(); time.sleep(60)"
+    "open('up', 'w').close(); time.sleep(600)"
 )
 SERVE = """
 import os, sys
@@ -125,7 +126,7 @@ sys.exit(dashboard.serve([sys.executable, "-c", f"import os; open('pid', 'w').wr
 
 
 def gone(pid: int) -> bool:
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
@@ -148,13 +149,13 @@ def test_the_server_ends_with_the_command_whatever_ends_that(
 ) -> None:
     """Only the command itself is told; no terminal tells the server."""
     with subprocess.Popen([sys.executable, "-c", SERVE, server], cwd=tmp_path) as command_of_ours:
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE_S
         while not (tmp_path / "up").exists():
             assert time.monotonic() < until
             assert command_of_ours.poll() is None
             time.sleep(0.02)
         os.kill(command_of_ours.pid, number)
-        assert command_of_ours.wait(timeout=20) == status
+        assert command_of_ours.wait(timeout=PATIENCE_S) == status
     assert gone(int((tmp_path / "pid").read_text()))
 
 

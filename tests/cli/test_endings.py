@@ -13,10 +13,10 @@ from suite import cli
 from suite.commands.run import _Begun, _saying_how_to_go_on
 from suite.events import Event, SweepFinished, SweepStarted
 from suite.store.queries import Reader
-from tests.cli.command import FAKE, Said, roofbench, start
+from tests.cli.command import FAKE, TIME_LIMIT_S, Said, held_up, let_through, roofbench
 from tests.cli.test_streams import TINY, shell
 
-LONG = (*FAKE, "backends.fake.options.sleep_s=0.3", "jobs.gemm.shapes=[64,128,256,512]")
+LONG = (*FAKE, "jobs.gemm.shapes=[64,128,256,512]")
 CASES = 13
 
 
@@ -38,12 +38,14 @@ def in_mid_run(child: "subprocess.Popen[str]") -> str:
 
 
 def finished(child: "subprocess.Popen[str]") -> Said:
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=TIME_LIMIT_S)
     return Said(child.returncode, out, err)
 
 
 def test_a_reader_who_leaves_interrupts_the_run(tmp_path: Path) -> None:
-    said = shell(tmp_path, f"$R run {TINY} backends.fake.options.sleep_s=0.1 | head -n 1; echo ${{PIPESTATUS[0]}}")
+    held = " ".join(let_through(2, tmp_path / "gate"))
+    leaving = "{ read -r first; exec <&-; touch gate; }"
+    said = shell(tmp_path, f"$R run {TINY} {held} | {leaving}; echo ${{PIPESTATUS[0]}}")
     assert said.out.splitlines()[-1] == str(cli.EXIT_PIPE_CLOSED)
     with Reader.open(str(tmp_path / "roofbench.db")) as reader:
         (info,) = reader.runs()
@@ -82,7 +84,7 @@ def test_a_run_that_is_cut_short_says_how_to_go_on_until_it_is_complete(
 
 @pytest.mark.thorough
 def test_a_second_signal_leaves_at_once_and_says_how_to_go_on(tmp_path: Path) -> None:
-    with start(tmp_path, "run", *LONG) as child:
+    with held_up(tmp_path, "run", *LONG) as (child, _):
         run = in_mid_run(child)
         child.send_signal(signal.SIGINT)
         child.send_signal(signal.SIGTERM)
@@ -93,9 +95,10 @@ def test_a_second_signal_leaves_at_once_and_says_how_to_go_on(tmp_path: Path) ->
 
 def test_a_run_whose_store_was_moved_away_says_how_to_go_on_once_it_is_back(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
-    with start(tmp_path, "run", *LONG, "store.url=s.db") as child:
+    with held_up(tmp_path, "run", *LONG, "store.url=s.db") as (child, go_on):
         run = in_mid_run(child)
         path.rename(tmp_path / "elsewhere.db")
+        go_on()
         said = finished(child)
     assert said.status == 1
     assert said.err.startswith(f"roofbench: store {path} was removed, replaced or overwritten while it was open: put it back")
@@ -111,10 +114,11 @@ def test_a_run_whose_store_was_moved_away_says_how_to_go_on_once_it_is_back(tmp_
 def test_a_run_whose_store_was_exchanged_leaves_the_new_one_alone(tmp_path: Path) -> None:
     good, path = tmp_path / "good.db", tmp_path / "roofbench.db"
     assert roofbench(tmp_path, "run", *FAKE, "store.url=good.db").status == 0
-    with start(tmp_path, "run", *LONG) as child:
+    with held_up(tmp_path, "run", *LONG) as (child, go_on):
         in_mid_run(child)
         shutil.copyfile(good, tmp_path / "n")
         (tmp_path / "n").replace(path)
+        go_on()
         said = finished(child)
     assert said.status == 1
     assert "roofbench.db-wal.orphan-1" in said.err
@@ -137,13 +141,14 @@ def test_a_run_that_fills_its_disk_says_how_to_go_on(tmp_path: Path) -> None:
 
 def test_a_killed_run_whose_store_is_deleted_is_named_by_the_next_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "roofbench.db"
-    with start(tmp_path, "run", *LONG) as child:
+    with held_up(tmp_path, "run", *LONG) as (child, go_on):
         in_mid_run(child)
         child.send_signal(signal.SIGKILL)
+        go_on()
         finished(child)
     path.unlink()
     log = Path(f"{path}-wal").read_bytes()
-    said = roofbench(tmp_path, "run", *FAKE, "wait_s=60")
+    said = roofbench(tmp_path, "run", *FAKE, f"wait_s={TIME_LIMIT_S:g}")
     assert said.status == 0, said.err
     told = [line for line in said.err.splitlines() if "orphan" in line]
     assert len(told) == 1

@@ -3,7 +3,8 @@
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,24 @@ from suite.ranks.launched import launched
 from suite.store.queries import Reader
 from tests.cli.command import FAKE
 from tests.cli.test_known import planned
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 60.0
 COLLECTIVE = (*FAKE, "job=collective", "jobs.collective.ops=[all_reduce]", "jobs.collective.sizes=[1KiB]")
 AGAIN = "start it again under torchrun, srun or mpirun with 2 ranks"
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _unlaunched() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in VARIABLES:
+            patch.delenv(name, raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
 
 
 def variables(rank: int, world: int, port: int) -> Mapping[str, str]:
@@ -70,11 +77,22 @@ def stored() -> tuple[str, int]:
         return reader.resolve("latest").status, len(list(reader.results("latest")))
 
 
+@pytest.fixture(scope="module")
+def begun_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
+    """The store of a run of two ranks that reached its time, at rest; and what the run printed."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(TextIOWrapper(BytesIO())) as out:
+        patch.chdir(tmp_path_factory.mktemp("begun"))
+        assert launch("run", *COLLECTIVE, "backends.fake.options.sleep_s=0.1", "max_time_s=0.2") == 0
+        out.seek(0)
+        return Path("roofbench.db").read_bytes(), out.read()
+
+
 @pytest.fixture
-def begun(capsys: pytest.CaptureFixture[str]) -> str:
-    """A run of two ranks that reached its time; what it printed."""
-    assert launch("run", *COLLECTIVE, "backends.fake.options.sleep_s=0.1", "max_time_s=0.2") == 0
-    return capsys.readouterr().out
+def begun(begun_once: tuple[bytes, str], tmp_path: Path) -> str:
+    """In this folder a run of two ranks that reached its time; what it printed."""
+    store, printed = begun_once
+    (tmp_path / "roofbench.db").write_bytes(store)
+    return printed
 
 
 def test_a_launched_run_goes_on_under_a_launcher_with_as_many_ranks(begun: str) -> None:
@@ -82,7 +100,7 @@ def test_a_launched_run_goes_on_under_a_launcher_with_as_many_ranks(begun: str) 
     how, _, command = hint.partition(": roofbench ")
     assert how == f"to go on, {AGAIN}"
     _, before = stored()
-    assert launch(*command.split(), "max_time_s=60") == 0
+    assert launch(*command.split(), f"max_time_s={PATIENCE_S:g}") == 0
     assert stored()[0] == "complete"
     assert stored()[1] > before
     with Reader.open("roofbench.db") as reader:

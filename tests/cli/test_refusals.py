@@ -102,7 +102,7 @@ REFUSED = [
         "search.step=4 is not between 16 and 2147483647; leave it out for what experiment=peak takes",
     ),
     (["run", "-m", "job=gem,gemm"], "unknown job 'gem'; did you mean 'gemm'?"),
-    (["run", "-m", "measure.target=0.1,x"], "measure.target=x is not a number"),
+    (["run", "-m", *FAKE, "measure.target=0.1,x"], "measure.target=x is not a number"),
     (["plan", "quick"], "'quick' is not an override; write key=value, such as experiment=standard or jobs.gemm.shapes=[512]"),
     (
         ["hardware", "h200x"],

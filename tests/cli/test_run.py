@@ -16,10 +16,10 @@ from suite.commands import run
 from suite.errors import StoreUnusable
 from suite.settings import RunConfig
 from suite.store.queries import Reader
-from tests.cli.command import FAKE, leaves_slowly, roofbench, start, wait_for
+from tests.cli.command import FAKE, TIME_LIMIT_S, held_up, leaves_slowly, roofbench, start, wait_for
 
 TWO_CASES = 7  # with the five of calibration
-LONG = (*FAKE, "backends.fake.options.sleep_s=0.3", "jobs.gemm.shapes=[64,128,256,512]")
+LONG = (*FAKE, "jobs.gemm.shapes=[64,128,256,512]")
 
 
 def results(folder: Path, *arguments: str) -> list[dict[str, Any]]:
@@ -197,11 +197,12 @@ def test_cases_that_ended_badly_show_in_the_exit_status(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
 def test_an_interrupted_run_goes_on_and_ends_as_if_it_had_not_been(number: signal.Signals, tmp_path: Path) -> None:
-    with start(tmp_path, "run", *LONG) as child:
+    with held_up(tmp_path, "run", *LONG) as (child, go_on):
         assert child.stdout is not None
         assert any(line.startswith("[ 4/13]") for line in child.stdout)
         child.send_signal(number)
-        out, err = child.communicate(timeout=60)
+        go_on()
+        out, err = child.communicate(timeout=TIME_LIMIT_S)
     assert child.returncode == 130, err
     assert "interrupted: " in out
     assert "Traceback" not in err
@@ -220,7 +221,7 @@ def test_an_interrupt_while_workers_leave_ends_a_sweep_of_configurations(tmp_pat
     with start(tmp_path, "run", "-m", *FAKE, *leaves_slowly(leaving), "seed=1,2") as child:
         wait_for(leaving)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=TIME_LIMIT_S)
     assert (child.returncode, err) == (130, "roofbench: interrupted\n")
     assert f"stored in {tmp_path / 'roofbench.db'}\n" in out
     assert "interrupted: every case of this run is stored\n" in out
@@ -241,9 +242,11 @@ def test_a_run_that_goes_on_keeps_its_settings(measured: Path) -> None:
 
 
 def test_max_time_s_ends_a_run_politely(tmp_path: Path) -> None:
-    said = roofbench(tmp_path, "run", *LONG, "max_time_s=1.5")
+    """The fifth case of each part takes as long as it may; what is before it is the time that a worker has to start in."""
+    slow = ("++backends.fake.options.let_through=4", "++backends.fake.options.held_s=6")
+    said = roofbench(tmp_path, "run", *LONG, *slow, "max_time_s=6")
     assert said.status == 0, said.err
-    assert "max_time_s=1.5 reached" in said.out
+    assert "max_time_s=6 reached" in said.out
     before = len(results(tmp_path))
     assert roofbench(tmp_path, "run", "resume=latest").status == 0
     assert before < len(results(tmp_path)) < 13  # as long again
@@ -310,11 +313,11 @@ def test_a_run_waits_for_a_held_device_when_it_is_asked_to(tmp_path: Path) -> No
         first.send_signal(signal.SIGSTOP)
         try:
             refused = roofbench(tmp_path, "run", *FAKE, "store.url=other.db")
-            with start(tmp_path, "run", *FAKE, "wait_s=60", "store.url=other.db") as second:
+            with start(tmp_path, "run", *FAKE, f"wait_s={TIME_LIMIT_S:g}", "store.url=other.db") as second:
                 assert second.stderr is not None
                 told = second.stderr.readline()
                 first.send_signal(signal.SIGKILL)
-                out, _ = second.communicate(timeout=60)
+                out, _ = second.communicate(timeout=TIME_LIMIT_S)
         finally:
             first.kill()
     assert refused.status == 1
@@ -323,7 +326,7 @@ def test_a_run_waits_for_a_held_device_when_it_is_asked_to(tmp_path: Path) -> No
     assert told.endswith(" s at most\n")
     assert (second.returncode, "stored in" in out) == (0, True)
     with Reader.open(str(tmp_path / "other.db")) as reader:
-        assert [run.config["wait_s"] for run in reader.runs()] == [60.0]
+        assert [run.config["wait_s"] for run in reader.runs()] == [TIME_LIMIT_S]
 
 
 def test_overrides_may_stand_on_both_sides_of_options(tmp_path: Path) -> None:

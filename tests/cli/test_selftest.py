@@ -15,7 +15,7 @@ from suite.config.schema import GROUPS, RunSchema
 from suite.selftest.record import Finding, Selftest, Status
 from suite.store.queries import Reader
 from suite.store.writer import Store
-from tests.cli.command import FAKE, Said, leaves_slowly, roofbench, start, wait_for
+from tests.cli.command import FAKE, TIME_LIMIT_S, Said, held_up, leaves_slowly, roofbench, start, wait_for
 from tests.report.stores import write_store
 
 DEVICE = (*FAKE[:2], "backend=fake")
@@ -216,11 +216,12 @@ def test_the_help_names_whatever_is_taken_and_what_of_measure_is_not(capsys: pyt
 
 
 def test_an_interrupted_selftest_says_what_is_stored_and_reaches_no_verdict(tmp_path: Path) -> None:
-    with start(tmp_path, "selftest", *DEVICE, *QUICK, "backends.fake.options.sleep_s=0.1") as child:
+    with held_up(tmp_path, "selftest", *DEVICE, *QUICK) as (child, go_on):
         assert child.stdout is not None
         assert any(line.startswith("[ 4/25]") for line in child.stdout)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
+        go_on()
+        out, err = child.communicate(timeout=TIME_LIMIT_S)
     assert (child.returncode, err) == (130, "")
     last = out.splitlines()[-1]
     assert last.startswith("interrupted: ")
@@ -247,7 +248,7 @@ def test_an_interrupt_between_two_passes_begins_no_other(tmp_path: Path) -> None
     with start(tmp_path, "selftest", *DEVICE, *QUICK, *leaves_slowly(leaving)) as child:
         wait_for(leaving)
         child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=TIME_LIMIT_S)
     assert (child.returncode, err) == (130, "")
     assert [line.partition(":")[0] for line in out.splitlines() if line.startswith("pass ")] == ["pass 1 of 4"]
     assert out.splitlines()[-1].startswith("interrupted: 25 of 59 cases are stored in ")

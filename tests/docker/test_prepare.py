@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.patience import PATIENCE_S
 
 COMPOSE = (ROOT / "docker" / "compose.yaml").read_text()
 
@@ -28,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 def prepare(folder: Path) -> dict[str, str]:
     path = f"{folder.parents[1] / 'bin'}:{os.environ['PATH']}"
     environment = {"PATH": path, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": str(folder.parents[1])}
-    said = subprocess.run([folder / "prepare"], env=environment, capture_output=True, text=True, timeout=60, check=True)
+    said = subprocess.run([folder / "prepare"], env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     assert said.stderr == ""
     assert not (folder / ".env.new").exists()
     return dict(line.split("=", 1) for line in (folder / ".env").read_text().splitlines())
@@ -66,8 +67,10 @@ def test_the_commit_is_told_and_whether_sources_differ_from_it(folder: Path) -> 
     git = ["git", "-C", str(folder.parent), "-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
     (folder.parent / "source").write_text("a")
     for words in (["init", "--quiet"], ["add", "source"], ["commit", "--quiet", "--message", "Sources"]):
-        subprocess.run([*git, *words], check=True, capture_output=True, timeout=60)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+        subprocess.run([*git, *words], check=True, capture_output=True, timeout=PATIENCE_S)
+    commit = subprocess.run(
+        [*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True, timeout=PATIENCE_S
+    ).stdout.strip()
     assert prepare(folder)["ROOFBENCH_REVISION"] == commit
     (folder.parent / "source").write_text("b")
     assert prepare(folder)["ROOFBENCH_REVISION"] == f"{commit}-dirty"

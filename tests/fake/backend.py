@@ -3,13 +3,15 @@
 Its numbers follow from the options alone: ``flop_s`` (by format), ``bytes_s``, ``launch_s``, ``noise`` and the seed.  What
 it yields is evidence ``simulated``.  ``faults`` (see ``faults.py``) plants what can go wrong in cases, ``start`` what can
 go wrong when the worker starts, ``select`` the same by device index; ``struck`` spares every implementation but one;
-``sleep_s`` makes a case take real time, for tests that kill.
+``sleep_s`` makes a case take real time.  Behind ``let_through`` cases the next waits until the file ``gate`` is there, where
+one is named, and takes ``held_s`` of real time: what a test does meanwhile it does in mid-run, however slow the host.
 """
 
 import os
 import random
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,7 @@ class FakeBackend:
         self._options = options
         self._clock = Clock()
         self._alive = 0
+        self._prepared = 0
         if options.get("start"):
             strike(parse(options["start"]), "compile")
 
@@ -62,12 +65,22 @@ class FakeBackend:
 
     def prepare(self, case: Case, sets: int, seed: int) -> "FakeKernel":
         time.sleep(self._options.get("sleep_s", 0.0))
+        self._hold_up()
         fault = self._fault(case)
         strike(fault, "compile")
         if fault.kind == "oom_in_company" and self._alive:
             raise FakeOutOfMemory("no room beside the others")
         self._alive += 1
         return FakeKernel(self, case, sets, seed, fault)
+
+    def _hold_up(self) -> None:
+        self._prepared += 1
+        if self._prepared <= self._options.get("let_through", self._prepared):
+            return
+        while "gate" in self._options and not Path(self._options["gate"]).exists():
+            time.sleep(0.01)
+        if self._prepared == self._options["let_through"] + 1:
+            time.sleep(self._options.get("held_s", 0.0))
 
     def sampler(self, kernel: "FakeKernel", case: Case, sample_s: float) -> "FakeSampler":
         return FakeSampler(kernel, self._clock, self._launch_s(case), self._options.get("noise", 0.001))

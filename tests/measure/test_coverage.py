@@ -4,6 +4,8 @@ Made-up processes and recordings are replayed from 200 starting points, as the s
 the median in 180 to 198 of them.  ``tests/recordings/COVERAGE.md`` has the figures, and those of other constructions.
 """
 
+from functools import cache
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -21,7 +23,7 @@ from tests.measure.processes import (
     tape,
     white,
 )
-from tests.measure.replays import REPLAYS, Settings, Tape, held_around, replay, settings_for, tally, wander
+from tests.measure.replays import REPLAYS, Settings, Tally, Tape, held_around, replay, settings_for, tally, wander
 from tests.recordings.recording import Recording, every_recording
 
 LEAST, MOST = 0.90 * REPLAYS, 0.99 * REPLAYS
@@ -102,7 +104,8 @@ def test_stopping_at_the_first_narrow_look_costs_little_coverage():
     assert tally(noisy, once).covered - tally(noisy).covered <= 0.03 * REPLAYS
 
 
-@pytest.mark.parametrize(("rho", "spread"), [(0.0, 0.003), (0.5, 0.003), (0.9, 0.002)])
+# What lies between no memory and a long one is held in times alone (``PROMISED``), and a clock takes nothing from it.
+@pytest.mark.parametrize(("rho", "spread"), [(0.0, 0.003), pytest.param(0.5, 0.003, marks=pytest.mark.thorough), (0.9, 0.002)])
 def test_cycles_are_held_as_times_are_while_the_clock_steps(rho, spread):
     """A product at a limit of power: its cycles have ordinary noise, its times follow a clock that steps by 1.2 %."""
     plain = tape(lambda draw: correlated(draw, rho, spread))
@@ -114,26 +117,31 @@ def test_cycles_are_held_as_times_are_while_the_clock_steps(rho, spread):
     assert LEAST <= got.covered_cycles <= MOST
     assert got.converged == REPLAYS
     assert got.wall_s <= 2 * NVBENCH_S
-    assert tally(capped._replace(cycles=()), BRIEF).converged < REPLAYS, "of the times alone some are never known"
+    assert tally(capped._replace(cycles=()), BRIEF, 40).converged < 40, "of the times alone some are never known"
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in every_recording() if Recording.read(path).clocks_khz], ids=lambda path: path.stem
-)
+@cache
+def recording(path: Path) -> Tape:
+    return Recording.read(path).tape()
+
+
+@cache
+def recounted(path: Path) -> Tally:
+    """What the replays of a recording come to, with the settings for it."""
+    return tally(recording(path), settings_for(recording(path)))
+
+
+@pytest.mark.parametrize("path", [path for path in every_recording() if recording(path).cycles], ids=lambda path: path.stem)
 def test_the_cycles_of_a_recording_are_held(path):
-    recorded = Recording.read(path).tape()
-    got = tally(recorded, settings_for(recorded))
-    assert got.covered_cycles >= LEAST
+    assert recounted(path).covered_cycles >= LEAST
 
 
 @pytest.mark.parametrize("path", every_recording(), ids=lambda path: path.stem)
 def test_a_recording_is_held_whole_where_it_is_steady_and_around_what_was_sampled_where_not(path):
-    recorded = Recording.read(path).tape()
-    settings = settings_for(recorded)
-    if is_steady(recorded, settings):
-        assert tally(recorded, settings).covered >= LEAST
+    if is_steady(path):
+        assert recounted(path).covered >= LEAST
     else:
-        assert held_around(recorded, settings) >= LEAST
+        assert held_around(recording(path), settings_for(recording(path))) >= LEAST
 
 
 @pytest.mark.parametrize(
@@ -141,18 +149,17 @@ def test_a_recording_is_held_whole_where_it_is_steady_and_around_what_was_sample
     [pytest.param(path, marks=HELD_TOO_OFTEN.get(path.stem, ()), id=path.stem) for path in every_recording()],
 )
 def test_a_steady_recording_is_held_no_more_often_than_that_but_for_the_timers_step(path):
-    recorded = Recording.read(path).tape()
-    settings = settings_for(recorded)
-    if is_steady(recorded, settings):
-        got = tally(recorded, settings)
+    if is_steady(path):
+        got, recorded = recounted(path), recording(path)
         assert got.covered <= MOST or got.half_width * recorded.truth <= recorded.resolution_s
 
 
 def test_recordings_of_a_processor_are_here_and_some_are_steady():
-    recorded = [Recording.read(path).tape() for path in every_recording() if path.stem.startswith("cpu-")]
-    assert any(is_steady(each, settings_for(each)) for each in recorded)
+    assert any(is_steady(path) for path in every_recording() if path.stem.startswith("cpu-"))
 
 
-def is_steady(recorded: Tape, settings: Settings) -> bool:
+@cache
+def is_steady(path: Path) -> bool:
     """Whether its seconds agree much better than asked for, or than its timer tells."""
-    return wander(recorded) <= STEADY * max(settings.target, recorded.resolution_s / recorded.truth)
+    recorded = recording(path)
+    return wander(recorded) <= STEADY * max(settings_for(recorded).target, recorded.resolution_s / recorded.truth)

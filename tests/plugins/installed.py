@@ -10,10 +10,12 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tests.cli.command import TIME_LIMIT_S, Said
+from tests.cli.ready import Server
 
 EXAMPLE = Path(__file__).parent / "example_package"
 # The backend on a machine whose last-level cache is said to be small, so that little is calibrated over and rotated.
@@ -68,8 +70,17 @@ def write_plugin(site: Path, name: str, modules: Mapping[str, str], **groups: Ma
 
 
 def roofbench(folder: Path, site: Path, *arguments: str) -> Said:
-    """Run ``roofbench`` in ``folder`` with what is installed in ``site`` beside it."""
-    return run(folder, site, "-m", "suite.cli", *arguments)
+    """Run ``roofbench`` in ``folder`` with what is installed in ``site`` beside it, forked from one that has read ``site``."""
+    return Said(*_server(site).call(folder, arguments, {**os.environ, "PYTHONPATH": _path(site)}, TIME_LIMIT_S))
+
+
+@cache
+def _server(site: Path) -> Server:
+    return Server(_path(site))
+
+
+def _path(site: Path) -> str:
+    return os.pathsep.join([str(site), os.environ["PYTHONPATH"]])
 
 
 def outside_devices(site: Path) -> tuple[list[dict[str, Any]], str]:
@@ -81,11 +92,10 @@ def outside_devices(site: Path) -> tuple[list[dict[str, Any]], str]:
 
 def run(folder: Path, site: Path, *arguments: str) -> Said:
     """Run Python in ``folder``, likewise."""
-    path = os.pathsep.join([str(site), os.environ["PYTHONPATH"]])
     child = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": _path(site)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

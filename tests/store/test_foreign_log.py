@@ -20,10 +20,17 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "s.db"
 
 
-@pytest.fixture
-def good(tmp_path: Path) -> Path:
-    path = tmp_path / "good.db"
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("good") / "good.db"
     fill(path, 60)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def good(tmp_path: Path, filled: bytes) -> Path:
+    path = tmp_path / "good.db"
+    path.write_bytes(filled)
     return path
 
 
@@ -105,7 +112,8 @@ OPENED: dict[str, Callable[[Path], object]] = {
 def test_nothing_opens_a_store_for_writing_beside_a_log_that_is_anothers(
     path: Path, good: Path, question: str, index: bool
 ) -> None:
-    fill(path.with_name("source.db"), 1)
+    if question == "merge":
+        fill(path.with_name("source.db"), 1)
     killed(path)
     exchange(path, good)
     if not index:

@@ -16,6 +16,7 @@ from suite.store.files import LEAST_FREE_BYTES
 from suite.store.integrity import flaws
 from suite.store.queries import Reader
 from suite.store.writer import RunWriter, Store
+from tests.patience import PATIENCE_S
 from tests.store import material
 from tests.store.places import small_disk
 
@@ -148,7 +149,7 @@ def test_a_file_size_limit_ends_a_writer_in_one_line(tmp_path: Path) -> None:
     with Store.open(str(path)):
         pass
     command = [sys.executable, "-m", "tests.store.child", "--file-limit", str(2**20), str(path), "new", "5000"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     *told, last = done.stdout.splitlines()
     assert last.startswith(f"StoreWriteFailed: the disk under store {path} failed"), done.stdout[-300:] + done.stderr[-300:]
     assert "file-size limit" in last
@@ -162,7 +163,7 @@ def test_a_file_size_limit_ends_a_writer_in_one_line(tmp_path: Path) -> None:
 
 def test_a_file_size_limit_refuses_a_new_store_with_nothing_left_behind(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.store.child", "--file-limit", str(50_000), str(tmp_path / "s.db"), "new", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 2, done.stderr
     assert done.stdout.startswith("StoreUnusable: ")
     assert str(tmp_path / "s.db") in done.stdout

@@ -2,6 +2,7 @@
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -39,13 +40,24 @@ def attempts(path: Path) -> list[int]:
 
 def test_a_run_outlasts_a_lock_and_says_once_that_it_waits(path: Path) -> None:
     told: list[str] = []
-    patience = Patience(LOCKED_AT_MOST_S, told.append)
+    waits = threading.Event()
+
+    def tell(line: str) -> None:
+        told.append(line)
+        waits.set()
+
+    def release(holder: sqlite3.Connection) -> None:
+        waits.wait()
+        time.sleep(10 * TRY_S)
+        holder.execute("ROLLBACK")
+
+    patience = Patience(LOCKED_AT_MOST_S, tell)
     with Store.open(str(path), busy_timeout_s=TRY_S, patience=patience) as store, store.start_run(material.run_start()) as run:
         with locked(path) as holder:
-            release = threading.Timer(0.4, lambda: holder.execute("ROLLBACK"))
-            release.start()
+            releasing = threading.Thread(target=release, args=(holder,))
+            releasing.start()
             run.record(material.record())
-            release.join()
+            releasing.join()
         run.record(material.record(attempt=2))
         run.finish("complete")
     assert attempts(path) == [1, 2]

@@ -3,7 +3,9 @@
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -29,6 +31,16 @@ def filled(path: Path, numbers: range, **start: Any) -> str:
         run.artifact("trace", path.name.encode())
         run.finish("complete")
     return run.run
+
+
+@cache
+def whole_of_three() -> bytes:
+    """A store of three results, in which a check finds nothing."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "store.db"
+        filled(path, range(3))
+        assert maintain.check(str(path)) == []
+        return path.read_bytes()
 
 
 def change(path: Path, *statements: str) -> None:
@@ -265,8 +277,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize(("damage", "finding"), DAMAGE.values(), ids=DAMAGE)
 def test_check_finds(here: Path, damage: str, finding: str) -> None:
-    filled(here, range(3))
-    assert maintain.check(str(here)) == []
+    here.write_bytes(whole_of_three())
     change(here, damage)
     found = maintain.check(str(here))
     assert any(finding in problem.what for problem in found), found
@@ -296,7 +307,7 @@ def test_check_finds_what_is_there_twice(here: Path) -> None:
 
 
 def test_check_takes_back_what_a_killed_writer_left_half_written(here: Path, there: Path) -> None:
-    run = filled(here, range(60))
+    run = filled(here, range(20))
     connection = sqlite3.connect(here, isolation_level=None)
     connection.execute("pragma cache_size=2")  # so that pages reach the file before the commit
     connection.execute("begin immediate")
