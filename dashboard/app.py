@@ -20,9 +20,11 @@ from suite.report.words import counted
 COMPILED = "targets"  # the page of what was compiled, which needs no run
 # Streamlit's own captions are too pale for the contrast that WCAG asks of text, and of a chosen name it shows the beginning,
 # in which runs and devices are alike.  Its margins of 80 pixels on both sides are, beside the sidebar of a laptop, the figures
-# of a table.  On a telephone a choice has a line to itself: half of one cuts its words off.
+# of a table.  The colour that it gives to what is pointed at is that of chips under white words, too dark for words on a dark
+# page.  On a telephone a choice has a line to itself: half of one cuts its words off.
 _READABLE = """<style>
-[data-testid=stCaptionContainer] {{ color: {colour}; opacity: 1; }}
+[data-testid=stCaptionContainer] {{ color: {muted}; opacity: 1; }}
+[data-testid=stBaseButton-secondary]:is(:hover, :focus, :active) {{ color: {text}; }}
 [data-testid=stMultiSelectTagsContainer] [data-tag] {{ height: auto; max-width: 100%; padding-block: 2px; }}
 [data-testid=stMultiSelectTagsContainer] [data-tag] > span {{ white-space: normal; overflow-wrap: anywhere; max-width: none; }}
 @media (min-width: 768px) {{ [data-testid=stMainBlockContainer] {{ padding-inline: 2rem; }} }}
@@ -71,7 +73,7 @@ def _page(view: View, stores: Stores, urls: Sequence[str]) -> "st.Page":
 def _script(view: View, stores: Stores, urls: Sequence[str]) -> Callable[[], None]:
     def draw() -> None:
         arrive(view.name)
-        st.html(_READABLE.format(colour=INKS[theme()].muted))
+        st.html(_READABLE.format(muted=INKS[theme()].muted, text=INKS[theme()].text))
         st.header(view.title)
         missing = 0
         try:

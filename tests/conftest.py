@@ -21,7 +21,7 @@ settings.load_profile("shared host")
 
 
 def pytest_collection_finish() -> None:
-    """What was imported for all tests lives as long as they do: looking through it for garbage is a sixth of their time."""
+    """What was imported for all tests lives as long as they do: to look through it for garbage only costs them time."""
     gc.collect()
     gc.freeze()
 

@@ -33,6 +33,16 @@ def answered(telemetry: PolledTelemetry, *channels: str) -> Callable[[], bool]:
     return happened
 
 
+def answered_again(telemetry: PolledTelemetry) -> Callable[[], bool]:
+    """Whether a whole round is over: what gave a reading in the first has given another."""
+
+    def happened() -> bool:
+        readings = [len(each._values) for each in telemetry._series.values() if not each.unavailable]
+        return min(filter(None, readings), default=2) >= 2
+
+    return happened
+
+
 class Script:
     """A gauge's readings: each value once, then the last one again; counts how often it was asked."""
 

@@ -30,6 +30,8 @@ def test_a_page_has_no_serious_violation(roofline):
     """One with choices as chips, a figure, a table and folded parts."""
     page, _ = roofline(NARROW)
     assert grave(page) == []
+    page.get_by_role("button", name="Download this figure as HTML").first.hover()
+    assert grave(page) == []
 
 
 @pytest.mark.thorough
