@@ -24,7 +24,9 @@ COMPILED = "targets"  # the page of what was compiled, which needs no run
 # page.  On a telephone a choice has a line to itself: half of one cuts its words off.
 _READABLE = """<style>
 [data-testid=stCaptionContainer] {{ color: {muted}; opacity: 1; }}
-[data-testid=stBaseButton-secondary]:is(:hover, :focus, :active) {{ color: {text}; }}
+button:is([data-testid=stBaseButton-secondary], [data-testid=stBaseButton-tertiary]):is(:hover, :focus, :active) {{
+    color: {text}; text-decoration: underline;
+}}
 [data-testid=stMultiSelectTagsContainer] [data-tag] {{ height: auto; max-width: 100%; padding-block: 2px; }}
 [data-testid=stMultiSelectTagsContainer] [data-tag] > span {{ white-space: normal; overflow-wrap: anywhere; max-width: none; }}
 @media (min-width: 768px) {{ [data-testid=stMainBlockContainer] {{ padding-inline: 2rem; }} }}
