@@ -148,9 +148,9 @@ def test_the_fraction_of_the_roofline_that_fp8_reaches_is_found(browser, served)
 
     def answer(page: Any) -> None:
         page.wait_for_selector("text=Checks against the reference")
-        values = page.locator("[data-testid=stMetricValue]").all_inner_texts()
-        assert percent(row.fractions.spec) in values
-        assert percent(row.fractions.at_clock) in values
+        values = page.locator("[data-testid=stMetricValue]")
+        for fraction in (row.fractions.spec, row.fractions.at_clock):
+            values.get_by_text(percent(fraction), exact=True).first.wait_for()
 
     with looking(browser) as (page, complaints):
         page.goto(served.address)

@@ -293,8 +293,8 @@ def test_a_rank_that_does_not_come_to_a_collective_is_named_while_the_others_wai
     late = {"fault": "late", "rank": 1, "bytes": LATE_BYTES, "at": at, "iteration": iteration, "until": str(tmp_path / "named")}
     monkeypatch.setenv("ROOFBENCH_PLANTED", json.dumps([late]))
     with crew_of(3, STRANGE_RANK) as crew:
-        kernel = prepared(crew, task(Op.ALL_REDUCE, 3, LATE_BYTES))
         monkeypatch.setattr("sys.stderr", log)
+        kernel = prepared(crew, task(Op.ALL_REDUCE, 3, LATE_BYTES))
         assert len(crew.ask(Sample(kernel.ticket, 8))[1]) == 8
         (line,) = [line for line in log.getvalue().splitlines() if line.startswith("rank")]
         said = f"did not come to {where}{at} of all_reduce 4000 B fp32 (library), others wait there"
