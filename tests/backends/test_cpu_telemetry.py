@@ -13,7 +13,7 @@ from backends.telemetry.rapl import Domain, Rapl, cpu_energy
 from backends.telemetry.sysfs import number
 from suite.backend import Channel
 from suite.telemetry import UNITS
-from tests.backends.windows import until
+from tests.patience import until
 
 POWERCAP = "sys/class/powercap"
 

@@ -7,7 +7,7 @@ from typing import Any
 from backends.telemetry.nvidia import nvml_telemetry
 from suite.backend import Channel
 from tests.backends.fake_nvml import FakeNvml, NVMLError, device_of
-from tests.backends.windows import until
+from tests.patience import until
 
 LOOP = Path(__file__).parent.parent / "data" / "nvidia-smi" / "loop_unknown_error.csv"
 

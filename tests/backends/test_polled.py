@@ -9,7 +9,8 @@ from backends.telemetry.energy import EnergyMeter
 from backends.telemetry.gauges import Gauge, Missing, ReadingLost, Since
 from backends.telemetry.polled import PolledTelemetry
 from suite.telemetry import UNITS
-from tests.backends.windows import Script, until, window
+from tests.backends.windows import Script, window
+from tests.patience import until
 
 NO_COUNTER = Missing("no counter")
 

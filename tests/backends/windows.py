@@ -1,19 +1,10 @@
 """Telemetry windows in tests: closed when what a test waits for has happened, without a clock to keep to."""
 
-import time
 from collections.abc import Callable, Mapping
 
 from backends.telemetry.polled import PolledTelemetry
 from suite.backend import Channel
-from tests.patience import PATIENCE_S
-
-
-def until(happened: Callable[[], bool]) -> None:
-    """Wait for another thread to do something."""
-    gives_up_s = time.monotonic() + PATIENCE_S
-    while not happened():
-        assert time.monotonic() < gives_up_s, "nothing happened"
-        time.sleep(0.001)
+from tests.patience import until
 
 
 def window(telemetry: PolledTelemetry, happened: Callable[[], bool]) -> Mapping[str, Channel]:

@@ -6,8 +6,7 @@ import os
 import re
 import signal
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +32,7 @@ from suite.collectives.transport import Transport
 from suite.outcome import Outcome
 from suite.ranks.places import Place, Places
 from tests.backends.collective.helpers import STRANGE_RANK, crew_of, prepared, task, world
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from tests.processes.bench import gone_within
 
 CALL = Regime("warm", "sustained", "call")
@@ -50,13 +49,6 @@ def case(backend: str = "cpu", *, ranks: int = 2, fmt: str = "fp32", regime: Reg
     switches = items({"algo": "library", "proto": "library", "in_place": True, "transport": transport})
     params = items({"op": "all_reduce", "message_bytes": 1024, "world_size": ranks})
     return Case(Workload("collective", fmt, params), "library", backend, regime, switches)
-
-
-def comes_true(happened: Callable[[], object]) -> bool:
-    until = time.monotonic() + PATIENCE_S
-    while not happened() and time.monotonic() < until:
-        time.sleep(0.01)
-    return bool(happened())
 
 
 def named(rank: int, pids: Sequence[int], said: str) -> str:
@@ -98,7 +90,7 @@ def test_a_rank_that_dies_between_two_cases_is_told_of_and_costs_neither(
     prepared(first, task(Op.ALL_REDUCE, 2, 1000)).close()
     pids = first.pids
     os.kill(pids[1], number)
-    assert comes_true(lambda: first.lost)
+    until(lambda: first.lost)
     again = crews.of(world(2))
     assert again is not first
     assert re.search(named(1, pids, f"{how} between two cases; its world is started anew").rstrip("$"), capfd.readouterr().err)

@@ -1,6 +1,7 @@
 """Triton's interpreter, which exchanges the words of its language anew at every call of a device function.
 
-That is half of its time in kernels of small blocks: the first call of a launch with the same modules has exchanged them all.
+In kernels of small blocks much of its time goes into that, where the first call of a launch with the same modules has
+exchanged them all.
 """
 
 from typing import Any
