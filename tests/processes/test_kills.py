@@ -9,14 +9,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from suite.launcher import launch
 from suite.launcher.reaper import MARK
 from suite.rows import ResultRow
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from tests.processes.bench import alive, gone_within
 from tests.processes.driver import Program, reader
 
@@ -101,7 +100,7 @@ def test_children_of_workers_die_with_a_killed_parent_in_any_session(tmp_path: P
     pids = tmp_path / "pids"
     program = Program(tmp_path / "store.db", shapes=["1x8x8"], options={"faults": {"1x8x8": f"hang_with_children:{pids}"}})
     programs.append(program)
-    _until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+    until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
     everyone = {*of_run(program.pid), *(int(pid) for pid in pids.read_text().split())}
     assert len(everyone) == 3
     os.kill(program.pid, signal.SIGKILL)
@@ -122,7 +121,7 @@ def test_a_reaper_that_was_stopped_does_its_work_once_its_run_is_killed(tmp_path
     pids = tmp_path / "pids"
     program = Program(tmp_path / "store.db", shapes=["1x8x8"], options={"faults": {"1x8x8": f"hang_with_children:{pids}"}})
     programs.append(program)
-    _until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
+    until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
     reaper = reaper_of(program.pid)
     everyone = {reaper, *of_run(program.pid), *(int(pid) for pid in pids.read_text().split())}
     os.kill(reaper, signal.SIGSTOP)
@@ -137,7 +136,7 @@ def test_a_reaper_that_does_not_end_is_killed_and_its_work_done(monkeypatch: pyt
     monkeypatch.setattr(launch.reaper, "__file__", str(deaf))
     mark = f"{os.getpid()}-deaf"
     left = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], env={MARK: mark})
-    _until(lambda: left.pid in launch.reaper.marked(mark))
+    until(lambda: left.pid in launch.reaper.marked(mark))
     reaper = launch._Reaper(mark)
     reaper.close()
     assert reaper._popen.returncode == left.wait() == -signal.SIGKILL
@@ -175,7 +174,7 @@ def test_an_interrupt_while_workers_leave_is_no_end_like_any_other(
     store, leaving = tmp_path / "store.db", tmp_path / "leaving"
     program = Program(store, shapes=["1x8x8"], target="tests.processes.strange:Leaving", options={"leaving": str(leaving)})
     programs.append(program)
-    _until(lambda: leaving.exists() and bool(leaving.read_text()))
+    until(lambda: leaving.exists() and bool(leaving.read_text()))
     os.kill(program.pid, number)
     assert program.end() == 130
     assert not alive(int(leaving.read_text()))
@@ -188,7 +187,7 @@ def test_an_interrupt_while_workers_start_leaves_nothing_and_stores_no_run(tmp_p
     store = tmp_path / "store.db"
     program = Program(store, shapes=["1x8x8"], options={"start": "hang"})
     programs.append(program)
-    _until(lambda: bool(of_run(program.pid)))
+    until(lambda: bool(of_run(program.pid)))
     workers = of_run(program.pid)
     os.kill(program.pid, signal.SIGINT)
     assert program.end() == 130
@@ -236,10 +235,3 @@ def test_a_worker_killed_from_outside_is_a_crash_of_its_case_only(tmp_path: Path
     assert outcomes[1][0] == "crashed"
     assert "died with SIGKILL while compiling" in outcomes[1][1]
     assert outcomes[2][0] == "ok"
-
-
-def _until(condition: Any, timeout_s: float = PATIENCE_S) -> None:
-    until = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.01)
