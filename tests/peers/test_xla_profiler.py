@@ -1,11 +1,13 @@
 """What the profiler's planes say of a program's kernels."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.peers.xla_profiler import Event, device_events, longest_kernel
+from backends.jax.slope import SlopeSampler
+from tests.peers.xla_profiler import PAIRS, Event, device_events, launches_of, longest_kernel
 
 
 def plane(name: str, **lines: list[tuple[str, float]]) -> Any:
@@ -28,3 +30,31 @@ def test_the_kernel_is_the_one_most_time_is_spent_in_not_the_most_frequent() -> 
     events = [Event("add", 1e-6)] * 50 + [Event("gemm", 40e-6)] * 2
     assert longest_kernel(events) == "gemm"
     assert longest_kernel([]) is None
+
+
+class LoggedTurns:
+    """Turns that note each launch, and last long enough to be told apart."""
+
+    method = "loop"
+    rotations = 2
+
+    def __init__(self) -> None:
+        self.launched = 0
+
+    def ready(self, turns: int) -> None: ...
+
+    def run(self, turns: int) -> None:
+        self.launched += turns * self.rotations
+        time.sleep(turns * 1e-3)
+
+    def details(self) -> dict[str, Any]:
+        return {}
+
+
+def test_launches_are_those_that_a_slope_makes() -> None:
+    turns = LoggedTurns()
+    sampler = SlopeSampler(turns, sets=1, sample_s=1e-3, resolution_s=1e-6)
+    turns.launched = 0
+    sampler.sample(PAIRS)
+    assert sampler.details["pairs_taken_again"] == 0
+    assert launches_of(sampler, PAIRS) == turns.launched

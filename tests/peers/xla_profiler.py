@@ -1,12 +1,18 @@
-"""XLA's slope against JAX's own profiler: the time of one launch inside a program, as each of them sees it."""
+"""XLA's slope against JAX's own profiler: the time of one launch inside a program, as each of them sees it in the same runs.
+
+    python -m tests.peers.xla_profiler --backend xla --out DIR --seconds 200
+
+A launch is all that a turn of the program runs on the device, copies of what the program is handed left out.
+"""
 
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
-from suite.measure.spine import Trial
+from suite.backend import Sampler
 from suite.outcome import Outcome
 from suite.planned import PlannedCase
 from tests.peers.bench import COLD, WARM
@@ -18,7 +24,9 @@ from tests.peers.table import NOTHING, number, percent
 
 LIMIT = 0.02
 SHORTEST_S = 100e-6  # below this a program's own bookkeeping weighs, and no limit is held
-REPLAYS = 5
+PAIRS = 9
+RUNS_IN_A_PAIR = 3
+COPY = "Memcpy"  # of what a program is handed, once a program: no launch's
 GEMMS = (square("bf16", 8192), square("bf16", 4096), square("fp8_e4m3", 8192), square("int8", 8192), square("tf32", 4096))
 
 
@@ -27,6 +35,14 @@ class Event(NamedTuple):
 
     name: str
     seconds: float
+
+
+class Profiled(NamedTuple):
+    """Samples, the kernels of their programs, and the launches that these make up."""
+
+    durations_s: list[float]
+    kernels: list[Event]
+    launches: int
 
 
 def run(session: Session) -> None:
@@ -38,7 +54,10 @@ def run(session: Session) -> None:
 
 
 def _row(session: Session, planned: PlannedCase, name: str) -> Row:
-    """Measure through the spine; then replay what was timed under the profiler, the buffers as they are."""
+    """Measure through the spine; then, while the device is as that left it, take more samples under the profiler.
+
+    Both speak of these samples: a device that meanwhile rested runs at another clock.
+    """
     trial = session.bench.trial(planned, session.bench.settings())
     try:
         ended = trial.prepare()
@@ -46,26 +65,28 @@ def _row(session: Session, planned: PlannedCase, name: str) -> Row:
             verdict = Verdict.ABSENT if ended.outcome is Outcome.UNSUPPORTED else Verdict.FAILED
             return PART.without(name, ended.reason, verdict)
         trial.measure(0)
-        events, launches = profiled(trial)
+        seen = profiled(trial._ready_sampler())
         measurement = trial.finish()
     finally:
         trial.close()
     samples = measurement.samples
     if samples is None:
         return PART.without(name, f"{measurement.outcome.value}: {measurement.reason}")
-    times_s = sorted(ns * 1e-9 / samples.launches for ns in samples.durations_ns)
-    ours_s, seen = times_s[len(times_s) // 2], longest_kernel(events)
-    if seen is None:
+    longest = longest_kernel(seen.kernels)
+    if longest is None:
         return PART.without(name, "the profiler shows no kernel on a device", Verdict.ABSENT)
-    theirs_s = sum(event.seconds for event in events if event.name == seen) / launches
+    ours_s = median(seen.durations_s) / samples.launches
+    theirs_s = sum(event.seconds for event in seen.kernels) / seen.launches
     judged = relative(ours_s, theirs_s, LIMIT)
     verdict = judged.verdict if theirs_s >= SHORTEST_S else Verdict.INFO
     figures: dict[str, Any] = {
         "ours_s": ours_s,
         "profiler_s": theirs_s,
-        "kernel": seen,
-        "kernels": dict(Counter(event.name for event in events)),
-        "launches": launches,
+        "unprofiled_s": median(samples.durations_ns) * 1e-9 / samples.launches,
+        "kernel": longest,
+        "kernel_s": sum(event.seconds for event in seen.kernels if event.name == longest) / seen.launches,
+        "kernels": dict(Counter(event.name for event in seen.kernels)),
+        "launches": seen.launches,
         "method": samples.method,
         "details": dict(samples.details),
         "description": dict(measurement.description),
@@ -75,22 +96,31 @@ def _row(session: Session, planned: PlannedCase, name: str) -> Row:
         "2 %" if verdict is not Verdict.INFO else NOTHING,
         f"{samples.method}, tied by {samples.details.get('tie', NOTHING)}",
     )
-    return Row(name, cells, verdict, figures, f"{seen[:80]}, {measurement.execution}")
+    return Row(name, cells, verdict, figures, f"{longest[:80]}, {measurement.execution}")
 
 
-def profiled(trial: Trial) -> tuple[list[Event], int]:
-    """Kernels of some replays, and the launches that they make up."""
+def profiled(sampler: Sampler) -> Profiled:
+    """Some samples, and what the profiler saw meanwhile."""
     import jax
 
-    sampler = trial._ready_sampler()
     with tempfile.TemporaryDirectory() as folder:
+        again = taken_again(sampler)
         with jax.profiler.trace(folder):
-            for _ in range(REPLAYS):
-                sampler.replay()
+            durations_s = [ns * 1e-9 for ns in sampler.sample(PAIRS)]
+        pairs = PAIRS + taken_again(sampler) - again
         files = sorted(Path(folder).rglob("*.xplane.pb"))
-        return (
-            list(device_events(jax.profiler.ProfileData.from_file(str(files[-1])))) if files else []
-        ), REPLAYS * sampler.launches
+        events = list(device_events(jax.profiler.ProfileData.from_file(str(files[-1])))) if files else []
+    kernels = [event for event in events if not event.name.startswith(COPY)]
+    return Profiled(durations_s, kernels, launches_of(sampler, pairs))
+
+
+def launches_of(sampler: Sampler, pairs: int) -> int:
+    """Every launch of so many samples: a slope runs 2N turns and N, and counts the N that make the difference."""
+    return RUNS_IN_A_PAIR * pairs * sampler.launches
+
+
+def taken_again(sampler: Sampler) -> int:
+    return int(sampler.details["pairs_taken_again"])
 
 
 def device_events(data: Any) -> Iterable[Event]:
