@@ -71,8 +71,7 @@ def block_shapes(problem: Problem, config: Config) -> list[tuple[int, int]]:
     """Rows and columns of a block of Q, its tail, K, its tail, V and O."""
     m, n, width, tail = config.block_m, config.block_n, problem.width, problem.tail or problem.width
     v = (problem.v_dim, n) if problem.v_transposed else (n, problem.v_dim)
-    stored = m // 2 if config.halves else m
-    return [(m, width), (m, tail), (n, width), (n, tail), v, (stored, problem.v_dim)]
+    return [(m, width), (m, tail), (n, width), (n, tail), v, (m, problem.v_dim)]
 
 
 def constants_of(problem: Problem, config: Config, device: Device) -> dict[str, Any]:
@@ -88,7 +87,6 @@ def constants_of(problem: Problem, config: Config, device: Device) -> dict[str, 
         "RAGGED": problem.kv_len % config.block_n != 0,
         "DESCRIBED": device.has_descriptors,
         "V_TRANSPOSED": problem.v_transposed,
-        "HALVES": config.halves,
         "SCALED": problem.format == "fp8_e4m3",
     }
 

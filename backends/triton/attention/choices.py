@@ -4,7 +4,7 @@ Tables by what compiles without spilling registers (tests/backends/triton/attent
 what was fastest on an H200 (tests/peers/attention_kernels.py).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from backends.triton.attention.config import BackwardConfig, Config, HopperBackwardConfig, HopperConfig
 from backends.triton.attention.problem import Problem
@@ -13,6 +13,7 @@ from backends.triton.gemm.device import Device
 Choice = Config | HopperConfig | BackwardConfig | HopperBackwardConfig
 
 HOPPER = "90"
+SPARED_OF_FORWARD = 32
 WIDE = 128  # columns of a head: more of them leave room for smaller blocks only
 
 
@@ -27,9 +28,7 @@ def choices_of_forward(problem: Problem, device: Device) -> Sequence[Config]:
     return list(dict.fromkeys([*(_HOPPER_8_BITS if problem.format == "fp8_e4m3" else _HOPPER), *_NARROW]))
 
 
-# In halves it is untimed, and stands behind those that were timed.
-_HOPPER = (Config(128, 64, 4, 2), Config(64, 64, 4, 3), Config(128, 64, 4, 2, halves=True))
-SPARED_WORDS: Mapping[Choice, int] = {_HOPPER[0]: 32, _HOPPER[2]: 34}
+_HOPPER = (Config(128, 64, 4, 2), Config(64, 64, 4, 3))
 _HOPPER_8_BITS = (Config(128, 128, 8, 3),)
 _NARROW = (
     Config(128, 64, 8, 2),
@@ -55,11 +54,11 @@ _AMD_WIDE = (Config(64, 32, 4, 1), Config(64, 64, 4, 1), Config(32, 32, 4, 1))
 def spared_words(problem: Problem, device: Device, config: Config | HopperConfig) -> int:
     """How many words a thread of a forward kernel may spill.
 
-    With a causal mask those of 128 queries by four warps spill addresses on Hopper, before and behind the loop of whole blocks
+    With a causal mask the fastest on Hopper spills addresses, before and behind the loop of whole blocks
     (tests/backends/triton/attention/test_compiled.py).
     """
     is_causal = problem.mask.first is None and problem.mask.last is not None
-    return SPARED_WORDS.get(config, 0) if device.architecture == HOPPER and is_causal else 0
+    return SPARED_OF_FORWARD if device.architecture == HOPPER and is_causal and config == _HOPPER[0] else 0
 
 
 def hopper_choices(problem: Problem) -> Sequence[HopperConfig]:

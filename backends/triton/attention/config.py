@@ -13,18 +13,16 @@ HOPPER_BLOCK = 128  # keys that it is written for: its masks then touch one bloc
 
 
 class Config(NamedTuple):
-    """Of the portable forward kernel: ``block_m`` queries against ``block_n`` keys, or two ``halves`` of them."""
+    """Of the portable forward kernel: ``block_m`` queries against ``block_n`` keys."""
 
     block_m: int
     block_n: int
     warps: int
     stages: int
-    halves: bool = False
 
     @property
     def label(self) -> str:
-        said = f"{self.block_m}x{self.block_n}, {self.warps} warps, {self.stages} stages"
-        return f"{said}, halves" if self.halves else said
+        return f"{self.block_m}x{self.block_n}, {self.warps} warps, {self.stages} stages"
 
 
 class HopperConfig(NamedTuple):

@@ -4,9 +4,6 @@ A program holds ``BLOCK_M`` queries of one head and goes through its keys ``BLOC
 sum (Milakov and Gimelshein, arXiv:1805.02867; Dao, arXiv:2307.08691).  Blocks that no query sees are not visited, and only
 those that some queries see in part are masked.  Exponentials are of base 2, with log2(e) in the scale.
 
-With ``HALVES`` the two halves of a program's queries have sums of their own: the exponentials of the lower half are computed
-while the values of the upper one are multiplied, where products are asynchronous.
-
 Names in capitals are constants of the compiled kernel.  ``TAIL`` more columns of Q and K than ``WIDTH`` come from operands of
 their own (MLA's 192 = 128 + 64).  ``SCALED`` multiplies by one scale a head for each of Q, K and V.
 """
@@ -35,33 +32,10 @@ def seen(i, j, first, last, kv_len, LEFT: tl.constexpr, RIGHT: tl.constexpr):
 
 
 @triton.jit
-def weighed(scores, total, peak, scale_log2, IN_8_BITS: tl.constexpr, MASKED: tl.constexpr):
-    """Weights of a block of keys, the rows' sums and maxima with them, and the factor of what was summed before."""
-    now = tl.maximum(peak, tl.max(scores, 1))
-    base = now * scale_log2
-    if MASKED:  # a row that has seen nothing has no maximum
-        base = tl.where(now == float("-inf"), 0.0, base)
-    shrink = tl.exp2(peak * scale_log2 - base)
-    if IN_8_BITS:
-        base -= FP8_HEADROOM
-    weights = tl.exp2(scores * scale_log2 - base[:, None])
-    return weights, total * shrink + tl.sum(weights, 1), now, shrink
-
-
-@triton.jit
-def in_halves(block):
-    """The upper and the lower rows; where a warp group multiplies 64 rows at a time nothing moves."""
-    return tl.split(tl.permute(tl.reshape(block, (2, block.shape[0] // 2, block.shape[1])), (1, 2, 0)))
-
-
-@triton.jit
 def attended(
     acc,
     total,
     peak,
-    low_acc,
-    low_total,
-    low_peak,
     q,
     q_tail,
     k_operand,
@@ -87,11 +61,9 @@ def attended(
     RIGHT: tl.constexpr,
     DESCRIBED: tl.constexpr,
     V_TRANSPOSED: tl.constexpr,
-    HALVES: tl.constexpr,
     MASKED: tl.constexpr,
 ):
-    """Sums over the keys from ``begin`` to before ``end``, added to those there are; the lower half's only with ``HALVES``."""
-    in_8_bits: tl.constexpr = q.dtype.primitive_bitwidth == 8
+    """Sums over the keys from ``begin`` to before ``end``, added to those there are."""
     for at in tl.range(begin, end, BLOCK_N):
         k = load_rows(k_operand, batch, kv_head, at, kv_len, k_steps, BLOCK_N, WIDTH, DESCRIBED, MASKED)
         scores = tl.dot(q, k.T)
@@ -102,20 +74,23 @@ def attended(
             i = row + tl.arange(0, BLOCK_M)[:, None]
             j = at + tl.arange(0, BLOCK_N)[None, :]
             scores = tl.where(seen(i, j, first, last, kv_len, LEFT, RIGHT), scores, float("-inf"))
-        low_scores = scores
-        if HALVES:
-            scores, low_scores = in_halves(scores)
-        weights, total, peak, shrink = weighed(scores, total, peak, scale_log2, in_8_bits, MASKED)
+        now = tl.maximum(peak, tl.max(scores, 1))
+        base = now * scale_log2
+        if MASKED:  # a row that has seen nothing has no maximum
+            base = tl.where(now == float("-inf"), 0.0, base)
+        shrink = tl.exp2(peak * scale_log2 - base)
+        if q.dtype.primitive_bitwidth == 8:
+            base -= FP8_HEADROOM
+        weights = tl.exp2(scores * scale_log2 - base[:, None])
+        total = total * shrink + tl.sum(weights, 1)
         acc = acc * shrink[:, None]
+        peak = now
         if V_TRANSPOSED:
             v = load_columns(v_operand, batch, kv_head, at, kv_len, v_steps, BLOCK_N, V_WIDTH, DESCRIBED, MASKED).T
         else:
             v = load_rows(v_operand, batch, kv_head, at, kv_len, v_steps, BLOCK_N, V_WIDTH, DESCRIBED, MASKED)
         acc = tl.dot(weights.to(v.dtype), v, acc)
-        if HALVES:
-            weights, low_total, low_peak, shrink = weighed(low_scores, low_total, low_peak, scale_log2, in_8_bits, MASKED)
-            low_acc = tl.dot(weights.to(v.dtype), v, low_acc * shrink[:, None])
-    return acc, total, peak, low_acc, low_total, low_peak
+    return acc, total, peak
 
 
 @triton.jit
@@ -140,34 +115,6 @@ def load_columns(
         pointers = start + tl.arange(0, WIDTH)[:, None] * steps[2] + columns[None, :]
         block = tl.load(pointers, mask=(columns < length)[None, :], other=0.0) if EDGE else tl.load(pointers)
     return block
-
-
-@triton.jit
-def store_attended(
-    acc,
-    total,
-    peak,
-    o,
-    logs,
-    batch,
-    head,
-    row,
-    q_len,
-    o_steps,
-    factor,
-    scale_log2,
-    IN_8_BITS: tl.constexpr,
-    DESCRIBED: tl.constexpr,
-):
-    """What was summed for the queries from ``row`` on, divided by their sums, and the logarithms of these."""
-    whole = tl.where(total > 0.0, total, 1.0)
-    natural = peak * (scale_log2 * LN_2) + tl.log(whole)
-    if IN_8_BITS:
-        natural -= FP8_HEADROOM * LN_2
-    rows = row + tl.arange(0, acc.shape[0])
-    tl.store(logs + rows, natural, mask=rows < q_len)
-    acc = acc * (factor / whole)[:, None]
-    store_rows(o, batch, head, row, q_len, o_steps, acc, DESCRIBED)
 
 
 @triton.jit(do_not_specialize=VARIED)
@@ -213,7 +160,6 @@ def forward(
     RAGGED: tl.constexpr,
     DESCRIBED: tl.constexpr,
     V_TRANSPOSED: tl.constexpr,
-    HALVES: tl.constexpr,
     SCALED: tl.constexpr,
 ):
     """One tile of queries.
@@ -240,20 +186,15 @@ def forward(
         kv_place = batch * (heads // group) + kv_head
         scale_log2 *= tl.load(q_scale_ptr + place) * tl.load(k_scale_ptr + kv_place)
         factor = tl.load(v_scale_ptr + kv_place)
-    rows: tl.constexpr = BLOCK_M // 2 if HALVES else BLOCK_M
-    acc = tl.zeros((rows, V_WIDTH), tl.float32)
-    total = tl.zeros((rows,), tl.float32)
-    peak = tl.full((rows,), float("-inf"), tl.float32)
-    low_acc, low_total, low_peak = acc, total, peak
+    acc = tl.zeros((BLOCK_M, V_WIDTH), tl.float32)
+    total = tl.zeros((BLOCK_M,), tl.float32)
+    peak = tl.full((BLOCK_M,), float("-inf"), tl.float32)
     begin, whole_begin, whole_end, end = keys_of(row, first, last, kv_len, BLOCK_M, BLOCK_N, LEFT, RIGHT)
     if LEFT:
-        acc, total, peak, low_acc, low_total, low_peak = attended(
+        acc, total, peak = attended(
             acc,
             total,
             peak,
-            low_acc,
-            low_total,
-            low_peak,
             queries,
             tails,
             k,
@@ -279,16 +220,12 @@ def forward(
             RIGHT,
             DESCRIBED,
             V_TRANSPOSED,
-            HALVES,
             True,
         )
-    acc, total, peak, low_acc, low_total, low_peak = attended(
+    acc, total, peak = attended(
         acc,
         total,
         peak,
-        low_acc,
-        low_total,
-        low_peak,
         queries,
         tails,
         k,
@@ -314,17 +251,13 @@ def forward(
         RIGHT,
         DESCRIBED,
         V_TRANSPOSED,
-        HALVES,
         False,
     )
     if LEFT or RIGHT or RAGGED:
-        acc, total, peak, low_acc, low_total, low_peak = attended(
+        acc, total, peak = attended(
             acc,
             total,
             peak,
-            low_acc,
-            low_total,
-            low_peak,
             queries,
             tails,
             k,
@@ -350,14 +283,13 @@ def forward(
             RIGHT,
             DESCRIBED,
             V_TRANSPOSED,
-            HALVES,
             True,
         )
-    o_steps = (o_batch, o_head, o_row)
-    logs = lse_ptr + tl.cast(place, tl.int64) * q_len
-    store_attended(acc, total, peak, o, logs, batch, head, row, q_len, o_steps, factor, scale_log2, SCALED, DESCRIBED)
-    if HALVES:
-        row += rows
-        store_attended(
-            low_acc, low_total, low_peak, o, logs, batch, head, row, q_len, o_steps, factor, scale_log2, SCALED, DESCRIBED
-        )
+    whole = tl.where(total > 0.0, total, 1.0)
+    natural = peak * (scale_log2 * LN_2) + tl.log(whole)
+    if queries.dtype.primitive_bitwidth == 8:
+        natural -= FP8_HEADROOM * LN_2
+    rows = row + tl.arange(0, BLOCK_M)
+    tl.store(lse_ptr + tl.cast(place, tl.int64) * q_len + rows, natural, mask=rows < q_len)
+    acc = acc * (factor / whole)[:, None]
+    store_rows(o, batch, head, row, q_len, (o_batch, o_head, o_row), acc, DESCRIBED)

@@ -2,9 +2,9 @@
 
     python -m tests.backends.triton.attention.compiled SPEC...     # a spec is DEVICE/KERNEL/MASK/FORMAT/HEAD[/GROUP]
 
-``KERNEL`` is forward, fastest, halves, preparation, keys, queries, hopper or hopper_gradients; ``HEAD`` is 64, 128, 256 or 192
-(of which V has 128); ``GROUP`` query heads share one of keys, two where none is given.  Prints one JSON object a line as it
-goes: a compiler that gives up may take its process with it.
+``KERNEL`` is forward, fastest, preparation, keys, queries, hopper or hopper_gradients; ``HEAD`` is 64, 128, 256 or 192 (of
+which V has 128); ``GROUP`` query heads share one of keys, two where none is given.  Prints one JSON object a line as it goes: a
+compiler that gives up may take its process with it.
 """
 
 import json
@@ -30,7 +30,6 @@ from tests.backends.triton.compiled import DEVICES, registers
 DEPENDENCY = re.compile(r"WARPGROUP\.DEPBAR\.LE gsb0, (?P<left>0x\d+)")
 LABEL = re.compile(r"LBB\d+:")
 JUMP = re.compile(r"\bBRA (?P<label>LBB\d+);")
-PRODUCT = "HGMMA"
 SPILL = re.compile(r"\b(LDL|STL)\b")
 LENGTH = 4096
 RAGGED = LENGTH - 40
@@ -43,7 +42,6 @@ MASKS = {
 }
 FORWARD = {"nvidia": Config(128, 64, 8, 2), "amd": Config(128, 64, 4, 1)}
 FASTEST = Config(128, 64, 4, 2)  # of the portable kernel on Hopper
-PORTABLE = {"fastest": FASTEST, "halves": FASTEST._replace(halves=True)}
 WIDE = {"nvidia": Config(64, 32, 4, 2), "amd": Config(64, 32, 4, 1)}  # heads of more than 128 columns
 OF_KEYS = {"nvidia": BackwardConfig(32, 64, 4, 2), "amd": BackwardConfig(32, 64, 4, 1)}
 OF_QUERIES = {"nvidia": BackwardConfig(64, 32, 4, 2), "amd": BackwardConfig(64, 32, 4, 1)}
@@ -80,8 +78,8 @@ def call_of(spec: Spec) -> Call:
         held = operands(problem)
         given = Gradients(held.o, held.q, held.k, held.v, held.lse)
         return hopper_backward_calls(problem, HopperBackwardConfig(), held, given, room_for(problem, torch.device("meta")))[1]
-    if kernel in PORTABLE:
-        return forward_call(problem, PORTABLE[kernel], device, operands(problem))
+    if kernel == "fastest":
+        return forward_call(problem, FASTEST, device, operands(problem))
     if kernel == "forward":
         narrow = FORWARD if problem.qk_dim <= 128 else WIDE
         return forward_call(problem, narrow[vendor], device, operands(problem))
@@ -103,7 +101,7 @@ def outcome(spec: Spec) -> dict[str, Any]:
         "tensor_copies": text.count("cp.async.bulk.tensor"),
         "barriers": text.count("mbarrier.try_wait"),
         "overlapped": overlapped(kernel.asm["sass"]) if spec.kernel == "hopper" else [],
-        "loops": [what_is_in(body) for body in loops_of_products(kernel.asm["sass"])] if spec.kernel in PORTABLE else [],
+        "spills_of_loops": spills_of_loops(kernel.asm["sass"]) if spec.kernel == "fastest" else [],
     }
 
 
@@ -120,8 +118,8 @@ def overlapped(sass: str) -> list[int]:
     return counts
 
 
-def loops_of_products(sass: str) -> list[list[str]]:
-    """The innermost loops that multiply, as they lie in the code."""
+def spills_of_loops(sass: str) -> list[int]:
+    """How often each innermost loop that multiplies stores or loads what is spilled, as they lie in the code."""
     lines = sass.splitlines()
     places = {line.removesuffix(":"): place for place, line in enumerate(lines) if LABEL.fullmatch(line)}
     jumps = [(places[found["label"]], place) for place, line in enumerate(lines) if (found := JUMP.search(line))]
@@ -131,16 +129,8 @@ def loops_of_products(sass: str) -> list[list[str]]:
         for first, last in loops
         if not any(first <= other_first and other_last < last for other_first, other_last in loops)
     ]
-    return [body for body in innermost if any(PRODUCT in line for line in body)]
-
-
-def what_is_in(loop: list[str]) -> dict[str, int]:
-    """Words spilled or read back, exponentials, and those of them between products by the weights."""
-    exponentials = ["MUFU.EX2" in line for line in loop]
-    by_weights = [place for place, line in enumerate(loop) if PRODUCT in line and any(exponentials[:place])]
-    beside = exponentials[by_weights[0] : by_weights[-1]]
-    spilled = sum(SPILL.search(line) is not None for line in loop)
-    return {"spilled": spilled, "exponentials": sum(exponentials), "beside_products": sum(beside)}
+    products = [body for body in innermost if any("HGMMA" in line for line in body)]
+    return [sum(SPILL.search(line) is not None for line in body) for body in products]
 
 
 def main() -> None:

@@ -77,10 +77,6 @@ SOUND = [
     Spec("rows before heads", PROBLEMS["causal, fewer queries"], rows_first=True),
     Spec("rows before heads, pointers", PROBLEMS["causal, fewer queries"], POINTED, rows_first=True),
     Spec("narrow blocks of keys", PROBLEMS["window"], config=Config(64, 16, 4, 2)),
-    Spec("in halves", PROBLEMS["window"], config=Config(32, 32, 4, 2, halves=True)),
-    Spec("in halves, queries without keys", PROBLEMS["causal, queries without keys"], config=Config(32, 32, 4, 2, halves=True)),
-    Spec("in halves, fp8", FP8["fp8, V transposed"], config=Config(32, 32, 4, 2, halves=True)),
-    Spec("in halves, pointers", PROBLEMS["full"], POINTED, config=Config(32, 32, 4, 2, halves=True)),
 ]
 
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from backends.triton.attention.choices import SPARED_WORDS
+from backends.triton.attention.choices import SPARED_OF_FORWARD
 from tests.backends.triton import apart
 from tests.backends.triton.asked import names_asked, parameters
-from tests.backends.triton.attention.compiled import PORTABLE
 from tests.backends.triton.compiled import DEVICES
 
 # A part of the names of the matrix instructions, by spec.
@@ -18,7 +17,6 @@ NATIVE = {
     "sm_90/forward/full/bf16/128": "wgmma.mma_async.sync.aligned",
     "sm_90/forward/causal/bf16/128": "wgmma.mma_async.sync.aligned",
     "sm_90/fastest/causal/bf16/128": "wgmma.mma_async.sync.aligned",
-    "sm_90/halves/causal/bf16/128": "wgmma.mma_async.sync.aligned",
     "sm_90/forward/window/fp16/64": "wgmma.mma_async.sync.aligned",
     "sm_90/forward/ragged/bf16/256": "wgmma.mma_async.sync.aligned",
     "sm_90/forward/causal/bf16/192": "wgmma.mma_async.sync.aligned",
@@ -43,7 +41,6 @@ ALWAYS = (
     "sm_90/forward/ragged/bf16/256",
     "sm_90/forward/full/fp8_e4m3/128",
     "sm_90/fastest/causal/bf16/128",
-    "sm_90/halves/causal/bf16/128",
     "sm_90/keys/full/bf16/128",
     "sm_90/queries/causal/bf16/128",
     "sm_90/hopper/causal/bf16/128",
@@ -52,7 +49,7 @@ ALWAYS = (
     "gfx950/forward/causal/bf16/128",
 )
 BY_COPY_ENGINE = [spec for spec in NATIVE if spec.startswith(("sm_90", "sm_100"))]
-NO_SPILLS = [spec for spec in NATIVE if spec.startswith("sm_90") and not {"fastest", "halves"} & set(spec.split("/"))]
+NO_SPILLS = [spec for spec in NATIVE if spec.startswith("sm_90") and "/fastest/" not in spec]
 
 
 def is_thorough(name: str) -> bool:
@@ -100,19 +97,11 @@ def test_a_group_computes_exponentials_while_its_own_values_are_multiplied(
     assert min(counts) >= block_of_a_thread
 
 
-@pytest.mark.parametrize("spec", ["sm_90/fastest/causal/bf16/128", "sm_90/halves/causal/bf16/128"])
+@pytest.mark.parametrize("spec", ["sm_90/fastest/causal/bf16/128"])
 def test_what_the_fastest_forward_spills_is_nothing_of_the_loop_of_whole_blocks(
     became: dict[str, dict[str, Any]], spec: str
 ) -> None:
     """The second loop is that of the blocks that a causal mask cuts, one or two of a tile."""
-    whole, _masked = became[spec]["loops"]
-    assert whole["spilled"] == 0
-    assert became[spec]["spilled_bytes"] <= 4 * SPARED_WORDS[PORTABLE[spec.split("/")[1]]]
-
-
-def test_the_lower_half_is_weighed_while_the_values_of_the_upper_are_multiplied(became: dict[str, dict[str, Any]]) -> None:
-    of_a_half = 64 * 64 // 128  # a thread's, of which some come before the first product
-    whole, _masked = became["sm_90/halves/causal/bf16/128"]["loops"]
-    undivided, _masked = became["sm_90/fastest/causal/bf16/128"]["loops"]
-    assert undivided["beside_products"] == 0
-    assert of_a_half // 2 <= whole["beside_products"] < whole["exponentials"]
+    whole, _masked = became[spec]["spills_of_loops"]
+    assert whole == 0
+    assert became[spec]["spilled_bytes"] <= 4 * SPARED_OF_FORWARD

@@ -13,7 +13,7 @@ from backends.torch.attention.way import Task
 from backends.torch.target import cuda_target
 from backends.triton import works
 from backends.triton.attention import port
-from backends.triton.attention.choices import SPARED_WORDS, choices_of_forward, spared_words
+from backends.triton.attention.choices import SPARED_OF_FORWARD, choices_of_forward, spared_words
 from backends.triton.attention.config import Config
 from backends.triton.gemm import device as device_module
 from backends.triton.gemm.call import Call
@@ -110,25 +110,17 @@ def task_of(implementation: str, **options: Any) -> Task:
     return Task(workload, sizes_of(workload), replace(HOPPER, device=torch.device("cpu")), buffers, seed=3)
 
 
-TOO_MANY = max(SPARED_WORDS.values()) + 1
-
-
 class Loads:
     """In the place of a compiler: notes the calls, and spills what it is told to."""
 
     def __init__(self, spilling: Sequence[Config] = ()) -> None:
         self.calls: list[Call] = []
-        self._spilling = [tuple(each) for each in spilling]
+        self._spilling = [(each.block_m, each.block_n, each.warps, each.stages) for each in spilling]
 
     def __call__(self, call: Call) -> Loaded:
         self.calls.append(call)
-        cut = (
-            call.constants.get("BLOCK_M"),
-            call.constants.get("BLOCK_N"),
-            *call.options.values(),
-            call.constants.get("HALVES"),
-        )
-        spilled = TOO_MANY if cut in self._spilling else 0
+        cut = (call.constants.get("BLOCK_M"), call.constants.get("BLOCK_N"), *call.options.values())
+        spilled = SPARED_OF_FORWARD + 1 if cut in self._spilling else 0
         return Loaded(lambda: None, {**FACTS, "spilled_words": spilled})
 
 
@@ -137,7 +129,7 @@ def test_a_configuration_that_spills_is_passed_over_and_named() -> None:
     choices = choices_of_forward(port.problem_of(task.workload), DEVICES["sm_90"])
     made = port.make("triton", task, DEVICES["sm_90"], Loads(choices[:1]))
     assert made.facts["tiles"] == choices[1].label
-    assert f"spills {TOO_MANY} words" in made.facts["passed_over"][choices[0].label]
+    assert f"spills {SPARED_OF_FORWARD + 1} words" in made.facts["passed_over"][choices[0].label]
     assert len(made.launches) == 2
 
 
@@ -145,7 +137,7 @@ def test_spills_are_spared_where_they_were_seen_to_lie_outside_the_loop_alone() 
     fastest, second, *_ = choices_of_forward(port.problem_of(task_of("triton").workload), DEVICES["sm_90"])
     problems = {mask: port.problem_of(task_of("triton", mask=mask).workload) for mask in ("causal", "full", "sliding_window")}
     spared = {mask: spared_words(problem, DEVICES["sm_90"], fastest) for mask, problem in problems.items()}
-    assert spared == {"causal": SPARED_WORDS[fastest], "full": 0, "sliding_window": 0}
+    assert spared == {"causal": SPARED_OF_FORWARD, "full": 0, "sliding_window": 0}
     assert spared_words(problems["causal"], DEVICES["sm_90"], second) == 0
     assert spared_words(problems["causal"], DEVICES["sm_100"], fastest) == 0
 
