@@ -7,12 +7,12 @@ from typing import Any
 from backends.targets.made import Made, empty
 from backends.targets.refused import refuse
 from backends.triton.gemm.call import Call
+from backends.triton.gemm.dependent import has_dependent_launches
 from backends.triton.gemm.device import Device
 from backends.triton.streaming.call import (
     Operands,
     Workspace,
     gathered_call,
-    has_dependent_launches,
     streamed_call,
     workspace_sizes,
 )

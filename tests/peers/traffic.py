@@ -58,10 +58,11 @@ class Moved(NamedTuple):
 
 
 def cases(tiny: bool) -> Iterator[Case]:
-    """Long sequences, whose operands are many times any cache, and one that is not judged."""
+    """Operands of many times any cache, a head's keys and values of 8 MB and of 2 MB; and some that are not judged."""
     length, kv_len = (256, 512) if tiny else (16384, 32768)
     for name in ("library_flash", "triton", "gluon"):
         yield attention_case(name, "bf16", "16x128", 4, length, "full", backend="cuda")
+        yield attention_case(name, "bf16", "16x128", 16, length // 4, "full", backend="cuda")
     yield attention_case("naive", "bf16", "16x128", 4, length // 4, "full", backend="cuda")
     for name, format_name in (("library_cudnn", "bf16"), ("triton", "bf16"), ("triton", "fp8_e4m3"), ("triton", "int8")):
         scaling = "token" if format_name == "int8" else None

@@ -3,15 +3,18 @@
 from typing import Any, NamedTuple
 
 from backends.triton.gemm.call import Call
+from backends.triton.gemm.dependent import LAUNCH, has_dependent_launches
 from backends.triton.gemm.device import Device
-from backends.triton.streaming.config import MULTIPLIER, Config, columns, tiles
+from backends.triton.streaming.config import MULTIPLIER, REGISTERS, RESIDENT, Config, columns, programs, sharing, tiles
 from backends.triton.streaming.gather import gathered
 from backends.triton.streaming.kernel import streamed
 from backends.triton.streaming.problem import ROTATED, SWIGLU, Problem
+from backends.triton.streaming.resident import resident
 
 EPSILON = 1e-5  # beside the mean square in a norm
 GATHERED_AT_ONCE = 1024
-FIRST_WITH_DEPENDENT_LAUNCHES = 90
+PARTS_OF_A_SHARE = 2  # of its first tile, and of its last
+DEFAULT_NEAR = 2  # blocks of K
 
 
 class Operands(NamedTuple):
@@ -49,19 +52,25 @@ class Workspace(NamedTuple):
 def workspace_sizes(problem: Problem, config: Config, device: Device) -> Workspace:
     """How many numbers each tensor of a workspace has, one where none is needed."""
     held = tiles(problem, config) * config.split if config.split > 1 else 0
+    if config.kernel == RESIDENT:
+        held = PARTS_OF_A_SHARE * programs(problem, config, device)
     width = columns(problem, config, device)
     return Workspace(max(1, held * config.rows * width), max(1, held * width), max(1, tiles(problem, config)))
 
 
-def has_dependent_launches(device: Device) -> bool:
-    """Whether a launch may begin while the one before it ends."""
-    return not device.is_amd and int(device.architecture) >= FIRST_WITH_DEPENDENT_LAUNCHES
-
-
 def streamed_call(
-    problem: Problem, config: Config, device: Device, operands: Operands, workspace: Workspace, *, dependent: bool = False
+    problem: Problem,
+    config: Config,
+    device: Device,
+    operands: Operands,
+    workspace: Workspace,
+    *,
+    dependent: bool = False,
+    near: int = DEFAULT_NEAR,
 ) -> Call:
-    """One launch; ``dependent`` only on devices that have such launches."""
+    """One launch; ``dependent`` only on devices that have such launches, with ``near`` blocks of K of its weights, a power of
+    two or none, brought near before it waits.
+    """
     o, p = operands, problem
     assert not dependent or has_dependent_launches(device), device.name
     unused = (o.y, workspace.parts, workspace.arrived)  # of any type, fp32, int32
@@ -84,23 +93,28 @@ def streamed_call(
         *steps[0],
         *steps[1],
         0 if o.table is None else o.table.stride(0),
+        *([tiles(p, config)] if config.kernel == RESIDENT else []),
     )
-    constants = constants_of(problem, config, device, dependent=dependent)
-    options: dict[str, Any] = {"num_warps": config.warps, "num_stages": config.ahead if config.kernel == MULTIPLIER else 1}
+    constants = constants_of(problem, config, device, dependent=dependent, near=near)
+    options: dict[str, Any] = {"num_warps": config.warps, "num_stages": config.ahead if config.kernel != REGISTERS else 1}
     if dependent:
-        options["launch_pdl"] = True
-    return Call(streamed, (tiles(problem, config) * config.split, 1, 1), arguments, constants, options)
+        options |= LAUNCH
+    kernel = resident if config.kernel == RESIDENT else streamed
+    return Call(kernel, (programs(problem, config, device), 1, 1), arguments, constants, options)
 
 
-def constants_of(problem: Problem, config: Config, device: Device, *, dependent: bool) -> dict[str, Any]:
+def constants_of(
+    problem: Problem, config: Config, device: Device, *, dependent: bool, near: int = DEFAULT_NEAR
+) -> dict[str, Any]:
     """What is compiled into the kernel, by the names and in the order of its parameters."""
     whole = problem.k % config.block_k == 0
+    stays = config.kernel == RESIDENT
     return {
         "M": problem.m,
-        "COLUMNS": columns(problem, config, device),
+        **({} if stays else {"COLUMNS": columns(problem, config, device)}),
         "ROWS": config.rows,
         "BLOCK_K": config.block_k,
-        "SPLIT": config.split,
+        **({"SHARING": sharing(problem, config, device)} if stays else {"SPLIT": config.split}),
         "AHEAD": config.ahead,
         "NORMED": problem.normed,
         "EPSILON": EPSILON,
@@ -110,8 +124,9 @@ def constants_of(problem: Problem, config: Config, device: Device, *, dependent:
         "KV_HEADS": problem.kv_heads,
         "PAGE": max(1, problem.page_size),
         "WHOLE_K": whole,
-        "MULTIPLIED": config.kernel == MULTIPLIER,
+        **({} if stays else {"MULTIPLIED": config.kernel == MULTIPLIER}),
         "DEPENDENT": dependent,
+        "NEAR": near if dependent else 0,
     }
 
 

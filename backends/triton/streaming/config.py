@@ -1,17 +1,19 @@
 """How a streamed product is cut into programs.
 
 Weights come as fast as enough bytes are on their way to every unit.  One row is multiplied in registers: a warp's lanes lie
-along K, with 16 bytes each, so that weights and X meet where they are loaded.  More rows go to the multiplier, weights through
-a pipeline of copies.  Programs that share a tile of K are there where tiles are too few for all units.
+along K, with 16 bytes each, so that weights and X meet where they are loaded; on NVIDIA also by programs that stay, for which
+copies into shared memory go on from one tile into the next.  More rows go to the multiplier, weights through a pipeline of
+copies.  Programs that share a tile of K are there where tiles are too few for all units.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from backends.triton.gemm.device import Device
 from backends.triton.streaming.problem import ROTATED, Problem
 
-REGISTERS, MULTIPLIER = "registers", "multiplier"
+REGISTERS, RESIDENT, MULTIPLIER = "registers", "resident", "multiplier"
 LANE_BYTES = 16
 NARROWEST = {False: 8, True: 16}  # columns of an instruction, on NVIDIA and on AMD
 MOST_SPLITS = 16
@@ -20,7 +22,10 @@ RESERVED_BYTES = 1024
 
 
 class Config(NamedTuple):
-    """``rows`` of W by ``block_k`` at a time in ``warps``; ``ahead`` blocks are under way; ``split`` programs share a tile."""
+    """``rows`` of W by ``block_k`` at a time in ``warps``; ``ahead`` blocks are under way; ``split`` programs share a tile.
+
+    Of the kernel whose programs stay there are ``a_unit``.
+    """
 
     kernel: str
     rows: int
@@ -28,10 +33,11 @@ class Config(NamedTuple):
     warps: int
     ahead: int
     split: int = 1
+    a_unit: int = 0
 
     @property
     def label(self) -> str:
-        shared = f", {self.split} a tile" if self.split > 1 else ""
+        shared = f", {self.split} a tile" if self.split > 1 else f", {self.a_unit} a unit" if self.a_unit else ""
         return f"{self.kernel} {self.rows}x{self.block_k}, {self.warps} warps, {self.ahead} ahead{shared}"
 
 
@@ -53,7 +59,7 @@ def default(problem: Problem, device: Device) -> Config:
 
 def candidates(problem: Problem, device: Device) -> Sequence[Config]:
     """What is worth trying, the likeliest first."""
-    shapes = (*_in_registers(problem, device), *_by_multiplier(problem, device))
+    shapes = (*_in_registers(problem, device), *_that_stay(problem, device), *_by_multiplier(problem, device))
     found = [split_for(_fitting(each, problem), problem, device) for each in shapes]
     found = [each for each in found if shared_bytes(each, problem, device) <= device.shared_bytes]
     return list(dict.fromkeys(found))
@@ -61,7 +67,7 @@ def candidates(problem: Problem, device: Device) -> Sequence[Config]:
 
 def columns(problem: Problem, config: Config, device: Device) -> int:
     """Rows of X as the kernel pads them."""
-    if config.kernel == REGISTERS:
+    if config.kernel != MULTIPLIER:
         return 1
     return max(NARROWEST[device.is_amd], 1 << (problem.m - 1).bit_length())
 
@@ -78,11 +84,42 @@ def blocks(problem: Problem, config: Config) -> int:
     return -(-problem.k // config.block_k)
 
 
+def programs(problem: Problem, config: Config, device: Device) -> int:
+    """Of one launch; of those that stay each has at least one block."""
+    if config.kernel == RESIDENT:
+        return min(device.units * config.a_unit, tiles(problem, config) * blocks(problem, config))
+    return tiles(problem, config) * config.split
+
+
+def sharing(problem: Problem, config: Config, device: Device) -> int:
+    """Most programs that stay and have a part of one tile, rounded up to a power of two."""
+    of_tile = blocks(problem, config)
+    of_program = tiles(problem, config) * of_tile // programs(problem, config, device)  # at least
+    beside_the_first = -(-(of_tile - 1) // of_program)
+    return 1 << beside_the_first.bit_length()
+
+
+def parts(problem: Problem, config: Config, device: Device) -> int:
+    """How many parts of tiles programs leave for each other."""
+    if config.kernel != RESIDENT:
+        return tiles(problem, config) * config.split if config.split > 1 else 0
+    of_tile, count = blocks(problem, config), programs(problem, config, device)
+    ends = [each * tiles(problem, config) * of_tile // count for each in range(count + 1)]
+    return sum(
+        first > tile * of_tile or last < (tile + 1) * of_tile
+        for first, last in pairwise(ends)
+        for tile in {first // of_tile, (last - 1) // of_tile}
+    )
+
+
 def shared_bytes(config: Config, problem: Problem, device: Device) -> int:
     """At most this much shared memory: what is under way, and sums that are exchanged."""
     exchanged = 4 * config.rows * columns(problem, config, device)
     if config.kernel == REGISTERS:
         return exchanged + 4 * config.rows * config.warps + RESERVED_BYTES
+    if config.kernel == RESIDENT:
+        block = (config.rows + 1 + problem.normed) * config.block_k * problem.number_bytes
+        return config.ahead * block + exchanged + 4 * config.rows * config.warps + RESERVED_BYTES
     block = config.block_k * problem.number_bytes
     width = columns(problem, config, device)
     normed = problem.normed * (width + config.ahead) * block
@@ -92,6 +129,8 @@ def shared_bytes(config: Config, problem: Problem, device: Device) -> int:
 def split_for(shape: Shape, problem: Problem, device: Device) -> Config:
     """As many programs a tile as give every unit those that are to be there, while each has blocks enough of K."""
     whole = Config(*shape[:5])
+    if shape.kernel == RESIDENT:
+        return whole._replace(a_unit=shape.resident)
     wanted = -(-device.units * shape.resident // tiles(problem, whole))
     most = max(1, min(MOST_SPLITS, blocks(problem, whole) // FEWEST_BLOCKS))
     return whole._replace(split=max(1, min(wanted, most)))
@@ -103,6 +142,20 @@ def _in_registers(problem: Problem, device: Device) -> list[Shape]:
     of_warp = (64 if device.is_amd else 32) * LANE_BYTES // problem.number_bytes
     shapes = [(8, 4, 1, 4), (4, 4, 2, 4), (8, 8, 1, 2), (4, 8, 1, 3), (8, 2, 1, 8), (8, 4, 2, 3)]
     return [Shape(REGISTERS, rows, of_warp * warps, warps, ahead, resident) for rows, warps, ahead, resident in shapes]
+
+
+def _that_stay(problem: Problem, device: Device) -> list[Shape]:
+    """As many at once as a unit's shared memory holds with what they have under way; untimed, behind those that were timed."""
+    if problem.m > 1 or device.is_amd:
+        return []
+    of_warp = 32 * LANE_BYTES // problem.number_bytes
+    cuts = [(8, 4, 5, 2), (8, 4, 4, 3), (4, 4, 6, 4), (8, 8, 4, 1)]
+    shapes = [Shape(RESIDENT, rows, of_warp * warps, warps, ahead, resident) for rows, warps, ahead, resident in cuts]
+    return [
+        each
+        for each in (_fitting(shape, problem) for shape in shapes)
+        if each.resident * shared_bytes(split_for(each, problem, device), problem, device) <= device.shared_bytes
+    ]
 
 
 def _by_multiplier(problem: Problem, device: Device) -> list[Shape]:

@@ -103,3 +103,57 @@ def rotated(
             place = v_ptr + page.to(tl.int64) * v_page + kv_head.to(tl.int64) * v_head + within + at
             tl.store(place, first.to(v_ptr.dtype.element_ty), mask=there)
             tl.store(place + HALF_HEAD, second.to(v_ptr.dtype.element_ty), mask=there)
+
+
+@triton.jit
+def ended(
+    sums,
+    y_ptr,
+    residual_ptr,
+    k_ptr,
+    v_ptr,
+    rotation_ptr,
+    positions_ptr,
+    table_ptr,
+    tile,
+    n,
+    k_page,
+    k_head,
+    v_page,
+    v_head,
+    table_row,
+    M: tl.constexpr,
+    END: tl.constexpr,
+    Q_HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    PAIRS_OF: tl.constexpr,
+    PAGE: tl.constexpr,
+):
+    """The one of the above that a product has; ``PAIRS_OF`` as in ``rows``, of what is rotated half of a head's columns."""
+    if END == "plain":
+        plain(sums, y_ptr, tile, n, M)
+    elif END == "residual":
+        added(sums, y_ptr, residual_ptr, tile, n, M)
+    elif END == "swiglu":
+        swiglu(sums, y_ptr, tile, n // 2, M)
+    else:
+        rotated(
+            sums,
+            y_ptr,
+            k_ptr,
+            v_ptr,
+            rotation_ptr,
+            positions_ptr,
+            table_ptr,
+            tile,
+            k_page,
+            k_head,
+            v_page,
+            v_head,
+            table_row,
+            M,
+            Q_HEADS,
+            KV_HEADS,
+            PAIRS_OF,
+            PAGE,
+        )

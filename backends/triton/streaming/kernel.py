@@ -7,51 +7,19 @@ NORMED    X is divided by the root mean square of its rows and multiplied by a n
           product: squares are summed up on the way, and the sums divided in the end, so that X is read once.
 END       see ``ends``; ``swiglu`` and ``rotated`` need pairs of W's rows, which lie ``apart``: the first half of a tile's rows
           is that of the pairs' first rows.
-DEPENDENT the launch may begin while the one before it ends (programmatic dependent launch): what it streams first is brought
-          into the cache, and then it waits for what the other one wrote.  Only with weights, which no launch writes.
+DEPENDENT see ``dependent``: the first ``NEAR`` blocks of K of the weights, which no launch writes, are brought near meanwhile.
 """
 
 import triton
 import triton.language as tl
 from triton.language.extra import cuda
 
-from backends.triton.streaming.ends import added, plain, rotated, swiglu
+from backends.triton.gemm.dependent import LINE_BITS, brought_near
+from backends.triton.streaming.ends import ended
+from backends.triton.streaming.rows import rows_of
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
 # ruff: noqa: ANN001, ANN201, N803
-
-LINE_BYTES = tl.constexpr(128)
-
-
-@triton.jit
-def brought_near(pointers, wanted):
-    """Have lines of memory come into the last-level cache, where ``wanted``; nothing waits for them."""
-    tl.inline_asm_elementwise(
-        "{.reg .pred p; setp.ne.s32 p, $2, 0; @p prefetch.global.L2 [$1]; mov.b32 $0, 0;}",
-        "=r,l,r",
-        [pointers, wanted.to(tl.int32)],
-        tl.int32,
-        False,
-        1,
-    )
-
-
-@triton.jit
-def rows_of(tile, n, apart, ROWS: tl.constexpr, PAIRS_OF: tl.constexpr):
-    """The rows of W of a tile; those behind the end are the last one, and are not written.
-
-    ``PAIRS_OF`` is how many pairs stand together, half of a head's columns; -1 where all do, 0 where rows stand alone.
-    """
-    if PAIRS_OF == 0:
-        rows = tl.minimum(tile * ROWS + tl.arange(0, ROWS), n - 1)
-    else:
-        half: tl.constexpr = ROWS // 2
-        places = tl.arange(0, ROWS)
-        pairs = tl.minimum(tile * half + places % half, n // 2 - 1)
-        if PAIRS_OF > 0:
-            pairs = pairs // PAIRS_OF * (2 * PAIRS_OF) + pairs % PAIRS_OF
-        rows = pairs + places // half * apart
-    return rows
 
 
 @triton.jit
@@ -93,6 +61,7 @@ def streamed(
     WHOLE_K: tl.constexpr,
     MULTIPLIED: tl.constexpr,
     DEPENDENT: tl.constexpr,
+    NEAR: tl.constexpr,
 ):
     """One part of one tile; see ``call`` for the arguments."""
     tile = tl.program_id(0) // SPLIT
@@ -106,9 +75,11 @@ def streamed(
 
     if DEPENDENT:
         cuda.gdc_launch_dependents()
-        per_line: tl.constexpr = LINE_BYTES * 8 // w_ptr.dtype.element_ty.primitive_bitwidth
-        lines = first * BLOCK_K + tl.arange(0, BLOCK_K * 2 // per_line) * per_line
-        brought_near(w_rows[:, None] + lines[None, :], (lines < k)[None, :] & (rows >= 0)[:, None])
+        if NEAR:
+            per_line: tl.constexpr = LINE_BITS // w_ptr.dtype.element_ty.primitive_bitwidth
+            lines = first * BLOCK_K + tl.arange(0, BLOCK_K * NEAR // per_line) * per_line
+            wanted = lines < tl.minimum(k, last * BLOCK_K)
+            brought_near(w_rows[:, None] + lines[None, :], wanted[None, :] & (rows >= 0)[:, None])
         cuda.gdc_wait()
 
     if MULTIPLIED:
@@ -175,30 +146,26 @@ def streamed(
     if is_last:
         if NORMED:
             sums = sums * tl.rsqrt(squares / k + EPSILON)[None, :]
-        if END == "plain":
-            plain(sums, y_ptr, tile, n, M)
-        elif END == "residual":
-            added(sums, y_ptr, residual_ptr, tile, n, M)
-        elif END == "swiglu":
-            swiglu(sums, y_ptr, tile, n // 2, M)
-        else:
-            rotated(
-                sums,
-                y_ptr,
-                k_ptr,
-                v_ptr,
-                rotation_ptr,
-                positions_ptr,
-                table_ptr,
-                tile,
-                k_page,
-                k_head,
-                v_page,
-                v_head,
-                table_row,
-                M,
-                Q_HEADS,
-                KV_HEADS,
-                PAIRS_OF,
-                PAGE,
-            )
+        ended(
+            sums,
+            y_ptr,
+            residual_ptr,
+            k_ptr,
+            v_ptr,
+            rotation_ptr,
+            positions_ptr,
+            table_ptr,
+            tile,
+            n,
+            k_page,
+            k_head,
+            v_page,
+            v_head,
+            table_row,
+            M,
+            END,
+            Q_HEADS,
+            KV_HEADS,
+            PAIRS_OF,
+            PAGE,
+        )

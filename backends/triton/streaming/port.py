@@ -14,8 +14,8 @@ from backends.triton.gemm.launch import Load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.trials import SETS_AT_MOST
 from backends.triton.gemm.tuning import search
-from backends.triton.streaming.call import Operands, Workspace, streamed_call, workspace_sizes
-from backends.triton.streaming.config import MULTIPLIER, Config, candidates
+from backends.triton.streaming.call import DEFAULT_NEAR, Operands, Workspace, streamed_call, workspace_sizes
+from backends.triton.streaming.config import MULTIPLIER, Config, candidates, columns, parts
 from backends.triton.streaming.problem import Problem
 
 BUDGET_S = 30.0  # for the configurations of one product
@@ -34,14 +34,14 @@ class Maker:
     def choices(self) -> Sequence[Config]:
         return candidates(self.problem, self.device)
 
-    def make(self, config: Config, sets: int | None = None, *, dependent: bool = False) -> Made:
+    def make(self, config: Config, sets: int | None = None, *, dependent: bool = False, near: int = DEFAULT_NEAR) -> Made:
         """Raises ``Refused`` for a configuration that spills: what it moves through memory is no streaming."""
         where = self._operands[0].y.device
         sizes = workspace_sizes(self.problem, config, self.device)
         parts, squares = (torch.empty(size, dtype=torch.float32, device=where) for size in sizes[:2])
         workspace = Workspace(parts, squares, torch.zeros(sizes.arrived, dtype=torch.int32, device=where))
         calls = [
-            streamed_call(self.problem, config, self.device, each, workspace, dependent=dependent)
+            streamed_call(self.problem, config, self.device, each, workspace, dependent=dependent, near=near)
             for each in self._operands[:sets]
         ]
         began_s = time.perf_counter()
@@ -75,10 +75,8 @@ class Maker:
 
 def passing_bytes(problem: Problem, config: Config, device: Device) -> int:
     """What one launch writes and reads again: sums, and squares where X is normed, of programs that share a tile."""
-    if config.split == 1:
-        return 0
-    sizes = workspace_sizes(problem, config, device)
-    return (int(sizes.parts) + (int(sizes.squares) if problem.normed else 0)) * PART_BYTES
+    of_part = columns(problem, config, device) * (config.rows + problem.normed)
+    return parts(problem, config, device) * of_part * PART_BYTES
 
 
 def emulation(facts: Mapping[str, Any], format_name: str) -> str:

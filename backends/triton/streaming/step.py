@@ -3,8 +3,9 @@
 A launch that ends leaves the memory idle until the next one has begun and its first loads have come: one to three microseconds
 each time, where streaming a layer's weights takes a hundred.  So what stands between two products goes into them: the norm
 before it and the residual, rotation, appending to the cache or activation behind it.  That leaves q k v, attention, output,
-gate and up, down.  On devices that have dependent launches a product may begin while the launch before it ends; whether that
-is faster is tried.
+gate and up, down.  On devices that have dependent launches these may begin while those before them end, and bring
+near what they stream first: products alone, or attention too, whose latency the weights behind it then fill.  What of this is
+fastest is tried.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,14 +18,16 @@ from backends.torch.decode_step.kernel import fill
 from backends.torch.decode_step.way import Task
 from backends.torch.way import Made as MadeReady
 from backends.triton.decode import port as decode_port
+from backends.triton.decode.config import Config as DecodeConfig
 from backends.triton.gemm.comparison import Comparison
+from backends.triton.gemm.dependent import has_dependent_launches
 from backends.triton.gemm.device import Device
 from backends.triton.gemm.fitting import told_by
 from backends.triton.gemm.launch import Load, load
 from backends.triton.gemm.made import Made, tuning_facts
 from backends.triton.gemm.trials import Trial
 from backends.triton.gemm.tuning import Refused, search
-from backends.triton.streaming.call import gathered_call, has_dependent_launches
+from backends.triton.streaming.call import gathered_call
 from backends.triton.streaming.config import Config
 from backends.triton.streaming.layers import attention_of, operands_of, problems_of
 from backends.triton.streaming.port import BUDGET_S, Maker, emulation, passing_bytes
@@ -36,13 +39,29 @@ Launch = Callable[[], Any]
 
 
 class Order(NamedTuple):
-    """How launches follow each other: each waits for the one before it to end, or products only for what it wrote."""
+    """How launches follow each other.
 
-    dependent: bool
+    Each waits for the one before it to end; or ``products``, or ``attention`` as well, only for what it wrote, with the first
+    ``near`` blocks of a product's weights on their way into the cache.
+    """
+
+    products: bool = False
+    attention: bool = False
+    near: int = 0
 
     @property
     def label(self) -> str:
-        return "dependent launches" if self.dependent else "one launch after the other"
+        if not self.products:
+            return "one launch after the other"
+        return f"dependent {'launches' if self.attention else 'products'}, {self.near} blocks near"
+
+
+ORDERS = (
+    Order(products=True, near=2),
+    Order(products=True, attention=True, near=2),
+    Order(products=True, attention=True, near=4),
+    Order(products=True, attention=True),
+)
 
 
 def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any = torch.cuda) -> MadeReady:
@@ -50,7 +69,10 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
     tuned = name == "triton_tuned"
     if tuned:
         _filled(task)
-    attention = decode_port.make(name, attention_of(task), device, loaded, cuda)
+    decoded = attention_of(task)
+    decoder = decode_port.Maker(decoded, device, loaded)
+    decoder_config, attended = decoder.chosen(name, cuda)
+    attention = decode_port.as_made(decoded, attended)
     if tuned:
         _filled(task)  # pages lie elsewhere now
     makers = {
@@ -58,8 +80,9 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
         for kind, problem in problems_of(task.workload).items()
     }
     chosen = {kind: maker.tuned(cuda) if tuned else maker.first() for kind, maker in makers.items()}
-    step = Step(task, device, loaded, attention.launches, makers, {kind: config for kind, (config, _) in chosen.items()})
-    made = step.tuned(cuda) if tuned else step.make(Order(dependent=False))
+    configs = {kind: config for kind, (config, _) in chosen.items()}
+    step = Step(task, device, loaded, (decoder, decoder_config), makers, configs)
+    made = step.tuned(cuda) if tuned else step.make(Order())
     told = [attention.emulation, *(emulation(each.facts, task.workload.format) for _, each in chosen.values())]
     facts = {
         "library": f"Triton {version('triton')}",
@@ -73,14 +96,14 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
 
 
 class Step:
-    """Puts the launches of a step in their order; ``configs`` are those of the products, by name."""
+    """Puts the launches of a step in their order; ``attention`` with its configuration, ``configs`` of the products by name."""
 
     def __init__(
         self,
         task: Task,
         device: Device,
         loaded: Load,
-        attention: Sequence[Launch],
+        attention: tuple[decode_port.Maker, DecodeConfig],
         makers: Mapping[str, Maker],
         configs: Mapping[str, Config],
     ) -> None:
@@ -105,8 +128,11 @@ class Step:
     def make(self, order: Order) -> Made:
         """A launch for each input set, which is all of them."""
         launches = {
-            kind: maker.make(self._configs[kind], dependent=order.dependent).launches for kind, maker in self._makers.items()
+            kind: maker.make(self._configs[kind], dependent=order.products, near=order.near).launches
+            for kind, maker in self._makers.items()
         }
+        maker, config = self._attention
+        launches["attention"] = maker.make(config, dependent=order.attention).launches
         steps = []
         for number, each in enumerate(self._task.buffers):
             gather = self._loaded(gathered_call(each.embedding.data, each.tokens.data, each.embedded))
@@ -115,14 +141,14 @@ class Step:
 
     def tuned(self, cuda: Any) -> Made:
         """The faster of the orders that the device has, each held against the first one's logits."""
-        orders = [Order(dependent=False), *([Order(dependent=True)] if has_dependent_launches(self._device) else [])]
+        orders = [Order(), *(ORDERS if has_dependent_launches(self._device) else [])]
         compared = Comparison(self.make, self._task.buffers[0].logits, cuda)
 
         def trial(order: Order) -> Trial:
             try:
                 return compared(order)
             except RuntimeError as error:  # a driver that does not capture such launches
-                if not order.dependent:
+                if not order.products:
                     raise
                 raise Refused(told_by(error)) from error
 
@@ -136,7 +162,7 @@ class Step:
             for index in range(set_index * layers, (set_index + 1) * layers)
             for launch in (
                 launches["qkv"][index],
-                self._attention[index],
+                launches["attention"][index],
                 launches["o"][index],
                 launches["gate_up"][index],
                 launches["down"][index],

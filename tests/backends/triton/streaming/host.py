@@ -14,10 +14,11 @@ from backends.triton.gemm.launch import Loaded
 from backends.triton.streaming.call import EPSILON
 from backends.triton.streaming.gather import gathered
 from backends.triton.streaming.kernel import streamed
+from backends.triton.streaming.resident import resident
 from tests.backends.fake_cuda import FakeCuda
 
 FACTS = {"kernel": "scripted", "registers": 64, "spilled_words": 0, "shared_bytes": 0, "instructions": []}
-BY_NAME = {streamed: "streamed", gathered: "gathered"}
+BY_NAME = {streamed: "streamed", resident: "streamed", gathered: "gathered"}
 
 
 @dataclass

@@ -15,7 +15,7 @@ import torch
 
 from backends.triton.gemm.device import Device
 from backends.triton.streaming.call import EPSILON, Operands, Workspace, gathered_call, streamed_call
-from backends.triton.streaming.config import MULTIPLIER, REGISTERS, Config
+from backends.triton.streaming.config import MULTIPLIER, REGISTERS, RESIDENT, Config
 from backends.triton.streaming.problem import ENDS, PLAIN, RESIDUAL, ROTATED, SWIGLU, Problem
 from tests.backends.triton.interpreter import exchange_words_once_a_launch
 from tests.backends.triton.streaming.llama import operands, workspace
@@ -23,6 +23,8 @@ from tests.backends.triton.streaming.llama import operands, workspace
 INTERPRETER = Device("gfx942", 4, 65_536)  # whose kernels are said in Triton's words only
 ONE = Config(REGISTERS, 8, 64, 1, 1)
 ONE_SPLIT = Config(REGISTERS, 16, 32, 1, 2, 2)
+STAYS = Config(RESIDENT, 8, 32, 1, 2, a_unit=2)  # 8 programs, whose shares begin within tiles
+ALL_STAY = Config(RESIDENT, 4, 16, 1, 3, a_unit=50)  # a program for each block, where there are no more than 200
 MANY = Config(MULTIPLIER, 16, 32, 1, 2)
 MANY_SPLIT = Config(MULTIPLIER, 32, 16, 1, 3, 3)
 POSITIONS = (5, 36, 17)  # where new tokens stand, pages of 8 tokens
@@ -52,8 +54,18 @@ SOUND = [
     *(
         Spec(f"{end}, {'normed, ' if normed else ''}{config.label}", sized(end, m, normed), config)
         for end in ENDS
-        for normed, config, m in ((False, ONE, 1), (True, ONE_SPLIT, 1), (False, MANY, 3), (True, MANY_SPLIT, 3))
+        for normed, config, m in (
+            (False, ONE, 1),
+            (True, ONE_SPLIT, 1),
+            (True, STAYS, 1),
+            (False, MANY, 3),
+            (True, MANY_SPLIT, 3),
+        )
     ),
+    Spec("programs that stay for one block each", sized(SWIGLU, 1), ALL_STAY),
+    Spec("programs that stay for whole tiles", sized(RESIDUAL, 1)._replace(k=128), STAYS._replace(rows=2)),
+    Spec("programs that stay, of one block in all", sized(PLAIN, 1)._replace(n=8, k=32), STAYS),
+    Spec("fp32, programs that stay", sized(ROTATED, 1, format_name="fp32"), STAYS),
     Spec("as many rows as columns of a tile", sized(PLAIN, 16), MANY),
     Spec("more rows than 16", sized(SWIGLU, 17), MANY_SPLIT),
     Spec("whole blocks", sized(RESIDUAL)._replace(k=128), MANY),
@@ -79,6 +91,7 @@ BROKEN = [
     Spec("not normed", sized(PLAIN), MANY, wrong=sized(PLAIN, normed=False)),
     Spec("the last block of K left out", sized(PLAIN, normed=False)._replace(k=128), MANY, of("x", lambda x: _cut(x))),
     Spec("gates and others exchanged", SWIGLU_MANY, MANY, of("w", lambda w: w.roll(22, 0))),
+    Spec("a row of weights too far for programs that stay", sized(PLAIN, 1), STAYS, of("w", lambda w: w.roll(1, 0))),
     Spec("a position too far", ROTATED_ONE, ONE, of("positions", lambda positions: positions + 1)),
     Spec("cosines for sines", ROTATED_ONE, ONE, of("rotation", lambda rotation: rotation.roll(16, 1))),
     Spec("a stale page", sized(ROTATED), MANY, of("table", lambda table: table.roll(1, 0))),

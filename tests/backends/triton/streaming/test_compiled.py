@@ -1,11 +1,12 @@
 """What the streaming kernel becomes on devices that are not there."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backends.triton.streaming.config import MULTIPLIER, REGISTERS, candidates
+from backends.triton.streaming.config import MULTIPLIER, REGISTERS, RESIDENT, Config, candidates
 from backends.triton.streaming.port import emulation
 from tests.backends.triton import apart
 from tests.backends.triton.compiled import DEVICES
@@ -18,9 +19,20 @@ NATIVE = {
     "sm_90": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16",
     "gfx942": "v_mfma_f32_16x16x16_bf16",
 }
+
+
+def _candidates(name: str, kind: str) -> Sequence[Config]:
+    return candidates(problem(kind, 1), DEVICES[name])
+
+
 ONE_ROW = [f"{name}/bf16/o/1" for name in NAMES]
 EIGHT_ROWS = [f"{name}/bf16/o/8" for name in ("sm_80", "sm_90", "gfx942")]  # the others with every product
 QUICK = [*ONE_ROW, *EIGHT_ROWS, "sm_90/bf16/qkv/1"]
+STAYING = [
+    f"{name}/bf16/{kind}/1/{next(number for number, each in enumerate(_candidates(name, kind)) if each.kernel == RESIDENT)}"
+    for name, kind in (("sm_80", "down"), ("sm_90", "qkv"), ("sm_100", "gate_up"))
+]
+QUICK += STAYING
 KINDS = ("qkv", "gate_up", "down", "lm_head")
 EVERY = [f"{name}/bf16/{kind}/{rows}" for name in NAMES for kind in KINDS for rows in (1, 8, 64)]
 OTHERS = [
@@ -115,3 +127,13 @@ def test_every_candidate_compiles_for_the_device_whose_steps_are_measured(tmp_pa
 def test_some_candidate_spills_nothing_in_fp32_whatever_the_rows(tmp_path: Path) -> None:
     for spec, found in compiled(NARROWEST, tmp_path).items():
         is_sound(spec, found)
+
+
+@pytest.mark.parametrize("spec", STAYING)
+def test_programs_that_stay_copy_ahead_from_one_tile_into_the_next(became: Found, spec: str) -> None:
+    """The compiler leaves copies out without a word where it finds something in the loop that it does not take."""
+    found = became[spec]
+    assert found["kernel"] == RESIDENT
+    assert found["copies"] > 0
+    assert found["wide_loads"] == 0
+    assert found["shared_bytes"] > 2 * 8 * 1024 * 2  # two blocks of weights at least

@@ -2,18 +2,24 @@
 
 import pytest
 
+from backends.triton.gemm.dependent import has_dependent_launches
 from backends.triton.gemm.device import Device
-from backends.triton.streaming.call import constants_of, has_dependent_launches
+from backends.triton.streaming.call import constants_of
 from backends.triton.streaming.config import (
     FEWEST_BLOCKS,
     MOST_SPLITS,
     MULTIPLIER,
     REGISTERS,
+    RESIDENT,
+    Config,
     blocks,
     candidates,
     columns,
     default,
+    parts,
+    programs,
     shared_bytes,
+    sharing,
     tiles,
 )
 from backends.triton.streaming.kernel import streamed
@@ -60,14 +66,15 @@ def test_every_candidate_has_room_and_covers_all_rows_and_all_of_k(device: Devic
         assert blocks(p, each) * each.block_k >= p.k
         assert 1 <= each.split <= MOST_SPLITS
         assert each.split == 1 or blocks(p, each) >= FEWEST_BLOCKS * each.split
-        assert columns(p, each, device) >= m or each.kernel == REGISTERS
+        assert columns(p, each, device) >= m or each.kernel != MULTIPLIER
         if p.end == ROTATED:
             assert p.head_dim % each.rows == 0
 
 
 def test_one_row_is_multiplied_in_registers_and_more_are_not() -> None:
     assert default(EIGHT_B, H200).kernel == REGISTERS
-    assert {each.kernel for each in candidates(EIGHT_B, H200)} == {REGISTERS, MULTIPLIER}
+    assert {each.kernel for each in candidates(EIGHT_B, H200)} == {REGISTERS, RESIDENT, MULTIPLIER}
+    assert {each.kernel for each in candidates(EIGHT_B, DEVICES["gfx942"])} == {REGISTERS, MULTIPLIER}
     assert {each.kernel for each in candidates(problem("o", 2), H200)} == {MULTIPLIER}
 
 
@@ -78,6 +85,33 @@ def test_lanes_lie_along_k_with_16_bytes_each(device: Device) -> None:
         for each in candidates(problem("down", 1, format_name), device):
             if each.kernel == REGISTERS:
                 assert each.block_k == each.warps * (64 if device.is_amd else 32) * 16 // number_bytes
+
+
+def test_programs_that_stay_fit_a_unit_together() -> None:
+    for kind in KINDS:
+        for device in DEVICES.values():
+            p = problem(kind, 1)
+            for each in candidates(p, device):
+                if each.kernel == RESIDENT:
+                    assert each.a_unit * shared_bytes(each, p, device) <= device.shared_bytes
+
+
+@pytest.mark.parametrize("units", [1, 3, 8, 132])
+@pytest.mark.parametrize(("n", "k"), [(8, 32), (44, 80), (4096, 4096), (4096, 14336), (24, 4064)])
+def test_no_more_programs_that_stay_share_a_tile_than_are_reckoned(n: int, k: int, units: int) -> None:
+    """By the shares themselves, as the kernel draws them."""
+    p, device = Problem("bf16", 1, n, k), H200._replace(units=units)
+    config = Config(RESIDENT, 8, 32, 1, 3, a_unit=3)
+    count, of_tile = programs(p, config, device), blocks(p, config)
+    items = tiles(p, config) * of_tile
+    shares = [(each * items // count, (each + 1) * items // count) for each in range(count)]
+    assert all(first < last for first, last in shares)
+    owners = [
+        {number for number, (first, last) in enumerate(shares) if first < end and last > begin}
+        for begin, end in ((tile * of_tile, (tile + 1) * of_tile) for tile in range(tiles(p, config)))
+    ]
+    assert max(map(len, owners)) <= sharing(p, config, device)
+    assert parts(p, config, device) == sum(len(each) for each in owners if len(each) > 1)
 
 
 def test_few_tiles_are_shared_and_many_are_not() -> None:

@@ -16,7 +16,7 @@ from backends.triton.gemm.call import Call
 from backends.triton.gemm.device import Device
 from backends.triton.streaming import products, step
 from backends.triton.streaming.call import Operands, workspace_sizes
-from backends.triton.streaming.config import MULTIPLIER, REGISTERS, Config
+from backends.triton.streaming.config import MULTIPLIER, REGISTERS, RESIDENT, Config
 from backends.triton.streaming.port import Maker, passing_bytes
 from backends.triton.streaming.problem import PLAIN, Problem
 from suite.jobs.decode_step import sizes_of
@@ -61,7 +61,7 @@ def by_rows(fastest: int) -> Callable[[Call], float]:
     def seconds(call: Call) -> float:
         if not is_streamed(call):
             return 1e-3
-        return 5e-4 if call.constants["ROWS"] == fastest and not call.constants["MULTIPLIED"] else 1e-3
+        return 5e-4 if call.constants["ROWS"] == fastest and call.constants.get("MULTIPLIED") is False else 1e-3
 
     return seconds
 
@@ -81,26 +81,45 @@ def test_the_fastest_configuration_of_each_product_is_taken_and_the_step_is_righ
         assert result.passed, result.reason
 
 
-@pytest.mark.parametrize(("factor", "order"), [(0.7, "dependent launches"), (1.3, "one launch after the other")])
-def test_launches_depend_on_each_other_where_that_is_faster(factor: float, order: str) -> None:
-    host = Host(lambda call: 1e-3 * (factor if call.options.get("launch_pdl") else 1.0))
+def faster(*, product: float = 1.0, attention: float = 1.0, near: int = 2) -> Callable[[Call], float]:
+    """Times of dependent launches by those of the others; products take longer with another number of blocks near."""
+
+    def seconds(call: Call) -> float:
+        if not call.options.get("launch_pdl"):
+            return 1e-3
+        if not is_streamed(call):
+            return 1e-3 * attention
+        return 1e-3 * product * (1.0 if call.constants["NEAR"] == near else 1.05)
+
+    return seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "order"),
+    [
+        (faster(product=1.3), "one launch after the other"),
+        (faster(product=0.7, attention=1.5), "dependent products, 2 blocks near"),
+        (faster(product=0.7, attention=0.5), "dependent launches, 2 blocks near"),
+        (faster(product=0.7, attention=0.5, near=4), "dependent launches, 4 blocks near"),
+        (faster(product=0.7, attention=0.5, near=0), "dependent launches, 0 blocks near"),
+    ],
+)
+def test_launches_depend_on_each_other_where_that_is_faster(seconds: Callable[[Call], float], order: str) -> None:
+    host = Host(seconds)
     made, case, buffers = made_of(host)
     assert made.facts["order"] == order
-    assert {each["configuration"] for each in made.facts["order_tried"]["tried"]} == {
-        "dependent launches",
-        "one launch after the other",
-    }
+    assert len(made.facts["order_tried"]["tried"]) == 5
     host.loaded.clear()
     kernel = kernel_of(case, buffers, made.launches)
     assert fresh_verdict(kernel, case, 6).passed
 
 
-def test_only_products_depend_and_only_with_the_options_for_it() -> None:
+def test_launches_depend_only_with_the_options_for_it() -> None:
     host = Host()
     made_of(host)
     depending = [call for call in host.loaded if call.options.get("launch_pdl")]
-    assert depending
-    assert all(is_streamed(call) and call.constants["DEPENDENT"] for call in depending)
+    assert {is_streamed(call) for call in depending} == {True, False}  # products and attention
+    assert all(call.constants["DEPENDENT"] for call in depending)
     assert not any(call.constants.get("DEPENDENT") for call in host.loaded if not call.options.get("launch_pdl"))
 
 
@@ -115,7 +134,9 @@ def test_dependent_launches_that_cannot_be_captured_are_refused_by_name_and_the_
     host = Host(uncaptured=lambda call: bool(call.options.get("launch_pdl")))
     made, _, _ = made_of(host)
     assert made.facts["order"] == "one launch after the other"
-    assert "not permitted" in made.facts["order_tried"]["refused"]["dependent launches"]
+    refused = made.facts["order_tried"]["refused"]
+    assert set(refused) == {order.label for order in step.ORDERS}
+    assert all("not permitted" in why for why in refused.values())
 
 
 def test_without_tuning_the_first_of_a_table_is_taken_and_nothing_is_launched() -> None:
@@ -204,7 +225,7 @@ def test_a_device_on_which_everything_spills_is_told_so() -> None:
     host = Host(facts=lambda call: {"spilled_words": 1})
     weights, x, y = (torch.zeros(size) for size in ((64, 32), (1, 32), (1, 64)))
     maker = Maker(Problem("fp32", 1, 64, 32, PLAIN), H200, [Operands(weights, x, y)], host.load)
-    assert {each.kernel for each in maker.choices} == {REGISTERS, MULTIPLIER}
+    assert {each.kernel for each in maker.choices} == {REGISTERS, RESIDENT, MULTIPLIER}
     with pytest.raises(
         NotImplementedError, match=r"none of \d+ configurations of this kernel fits this device .*: spills 1 words"
     ):
