@@ -9,10 +9,21 @@ import triton.language as tl
 
 @triton.jit
 def halves(sums):
-    """A tile's two halves of rows."""
+    """A tile's two halves of rows.
+
+    One column is picked apart by sums with zeros: where it is split, ptxas 12.8 (Triton 3.6) spills all that programs that stay
+    have in registers.
+    """
     rows: tl.constexpr = sums.shape[0] // 2
     columns: tl.constexpr = sums.shape[1]
-    return sums.reshape(2, rows, columns).permute(1, 2, 0).split()
+    both = sums.reshape(2, rows, columns)
+    if columns == 1:
+        half = tl.arange(0, 2)[:, None, None]
+        low = tl.sum(tl.where(half == 0, both, 0.0), 0)
+        high = tl.sum(tl.where(half == 1, both, 0.0), 0)
+    else:
+        low, high = both.permute(1, 2, 0).split()
+    return low, high
 
 
 @triton.jit
@@ -108,20 +119,10 @@ def rotated(
 @triton.jit
 def ended(
     sums,
-    y_ptr,
-    residual_ptr,
-    k_ptr,
-    v_ptr,
-    rotation_ptr,
-    positions_ptr,
-    table_ptr,
+    in_memory,
+    steps,
     tile,
     n,
-    k_page,
-    k_head,
-    v_page,
-    v_head,
-    table_row,
     M: tl.constexpr,
     END: tl.constexpr,
     Q_HEADS: tl.constexpr,
@@ -129,7 +130,13 @@ def ended(
     PAIRS_OF: tl.constexpr,
     PAGE: tl.constexpr,
 ):
-    """The one of the above that a product has; ``PAIRS_OF`` as in ``rows``, of what is rotated half of a head's columns."""
+    """The one of the above that a product has; ``PAIRS_OF`` as in ``rows``, of what is rotated half of a head's columns.
+
+    ``in_memory`` is what ends read and write: Y, the residual, K, V, ``rotation``, positions and the table; ``steps`` are from
+    page to page and from head to head in K and in V, and from row to row in the table.
+    """
+    y_ptr, residual_ptr, k_ptr, v_ptr, rotation_ptr, positions_ptr, table_ptr = in_memory
+    k_page, k_head, v_page, v_head, table_row = steps
     if END == "plain":
         plain(sums, y_ptr, tile, n, M)
     elif END == "residual":

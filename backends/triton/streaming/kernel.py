@@ -14,9 +14,8 @@ import triton
 import triton.language as tl
 from triton.language.extra import cuda
 
-from backends.triton.gemm.dependent import LINE_BITS, brought_near
 from backends.triton.streaming.ends import ended
-from backends.triton.streaming.rows import rows_of
+from backends.triton.streaming.rows import rows_near, rows_of
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
 # ruff: noqa: ANN001, ANN201, N803
@@ -73,13 +72,13 @@ def streamed(
     w_rows = w_ptr + rows.to(tl.int64) * k
     ks = tl.arange(0, BLOCK_K)
 
+    in_memory = (y_ptr, residual_ptr, k_ptr, v_ptr, rotation_ptr, positions_ptr, table_ptr)
+    steps = (k_page, k_head, v_page, v_head, table_row)
+
     if DEPENDENT:
         cuda.gdc_launch_dependents()
         if NEAR:
-            per_line: tl.constexpr = LINE_BITS // w_ptr.dtype.element_ty.primitive_bitwidth
-            lines = first * BLOCK_K + tl.arange(0, BLOCK_K * NEAR // per_line) * per_line
-            wanted = lines < tl.minimum(k, last * BLOCK_K)
-            brought_near(w_rows[:, None] + lines[None, :], wanted[None, :] & (rows >= 0)[:, None])
+            rows_near(w_ptr, rows, k, first * BLOCK_K, last * BLOCK_K, BLOCK_K * NEAR)
         cuda.gdc_wait()
 
     if MULTIPLIED:
@@ -146,26 +145,4 @@ def streamed(
     if is_last:
         if NORMED:
             sums = sums * tl.rsqrt(squares / k + EPSILON)[None, :]
-        ended(
-            sums,
-            y_ptr,
-            residual_ptr,
-            k_ptr,
-            v_ptr,
-            rotation_ptr,
-            positions_ptr,
-            table_ptr,
-            tile,
-            n,
-            k_page,
-            k_head,
-            v_page,
-            v_head,
-            table_row,
-            M,
-            END,
-            Q_HEADS,
-            KV_HEADS,
-            PAIRS_OF,
-            PAGE,
-        )
+        ended(sums, in_memory, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)

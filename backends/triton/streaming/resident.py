@@ -10,9 +10,8 @@ import triton
 import triton.language as tl
 from triton.language.extra import cuda
 
-from backends.triton.gemm.dependent import LINE_BITS, brought_near
 from backends.triton.streaming.ends import ended
-from backends.triton.streaming.rows import rows_of
+from backends.triton.streaming.rows import rows_near, rows_of
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
 # ruff: noqa: ANN001, ANN201, N803
@@ -79,14 +78,15 @@ def resident(
     last = first_of(program + 1, programs, items)
     ks = tl.arange(0, BLOCK_K)
 
+    in_memory = (y_ptr, residual_ptr, k_ptr, v_ptr, rotation_ptr, positions_ptr, table_ptr)
+    steps = (k_page, k_head, v_page, v_head, table_row)
+
     if DEPENDENT:
         cuda.gdc_launch_dependents()
         if NEAR:
-            per_line: tl.constexpr = LINE_BITS // w_ptr.dtype.element_ty.primitive_bitwidth
-            lines = first % blocks * BLOCK_K + tl.arange(0, BLOCK_K * NEAR // per_line) * per_line
             rows = rows_of(first // blocks, n, apart, ROWS, PAIRS_OF)
-            wanted = (lines < k)[None, :] & (rows >= 0)[:, None]
-            brought_near(w_ptr + rows.to(tl.int64)[:, None] * k + lines[None, :], wanted)
+            begin = first % blocks * BLOCK_K
+            rows_near(w_ptr, rows, k, begin, begin + (last - first) * BLOCK_K, BLOCK_K * NEAR)
         cuda.gdc_wait()
 
     products = tl.zeros((ROWS, BLOCK_K), tl.float32)
@@ -117,29 +117,7 @@ def resident(
             if is_through & (begins >= first):
                 if NORMED:
                     sums = sums * tl.rsqrt(squares / k + EPSILON)[None, :]
-                ended(
-                    sums,
-                    y_ptr,
-                    residual_ptr,
-                    k_ptr,
-                    v_ptr,
-                    rotation_ptr,
-                    positions_ptr,
-                    table_ptr,
-                    tile,
-                    n,
-                    k_page,
-                    k_head,
-                    v_page,
-                    v_head,
-                    table_row,
-                    M,
-                    END,
-                    Q_HEADS,
-                    KV_HEADS,
-                    PAIRS_OF,
-                    PAGE,
-                )
+                ended(sums, in_memory, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
             else:
                 slot = 2 * program.to(tl.int64) + (begins > first)
                 tl.store(parts_ptr + slot * ROWS + tl.arange(0, ROWS)[:, None], sums)
@@ -165,26 +143,4 @@ def resident(
                 if NORMED:
                     parts_of_squares = tl.load(squares_ptr + slots[None, :], mask=has_part, other=0.0, cache_modifier=".cg")
                     sums = sums * tl.rsqrt(tl.sum(parts_of_squares, 1) / k + EPSILON)[None, :]
-                ended(
-                    sums,
-                    y_ptr,
-                    residual_ptr,
-                    k_ptr,
-                    v_ptr,
-                    rotation_ptr,
-                    positions_ptr,
-                    table_ptr,
-                    tile,
-                    n,
-                    k_page,
-                    k_head,
-                    v_page,
-                    v_head,
-                    table_row,
-                    M,
-                    END,
-                    Q_HEADS,
-                    KV_HEADS,
-                    PAIRS_OF,
-                    PAGE,
-                )
+                ended(sums, in_memory, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)

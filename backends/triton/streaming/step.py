@@ -3,8 +3,8 @@
 A launch that ends leaves the memory idle until the next one has begun and its first loads have come: one to three microseconds
 each time, where streaming a layer's weights takes a hundred.  So what stands between two products goes into them: the norm
 before it and the residual, rotation, appending to the cache or activation behind it.  That leaves q k v, attention, output,
-gate and up, down.  On devices that have dependent launches these may begin while those before them end, and bring
-near what they stream first: products alone, or attention too, whose latency the weights behind it then fill.  What of this is
+gate and up, down.  On devices that have dependent launches these may begin while those before them end, and bring near
+what they stream first: products alone, or attention too, whose latency the weights behind it then fill.  What of this is
 fastest is tried.
 """
 
