@@ -121,6 +121,7 @@ def _streaming() -> Iterator[Program]:
     """Products of Llama-3-8B."""
     qkv = {"n": 6144, "k": 4096, "end": "rotated", "normed": True, "q_heads": 32, "kv_heads": 8, "head_dim": 128}
     yield _triton("streaming.bf16.qkv.1", "streaming:streamed", format="bf16", m=1, page_size=16, **qkv)
+    yield _triton("streaming.bf16.qkv.staying", "streaming:staying", format="bf16", m=1, page_size=16, **qkv)
     yield _triton("streaming.bf16.o.8", "streaming:streamed", format="bf16", m=8, n=4096, k=4096, end="residual")
     up = {"n": 28672, "k": 4096, "end": "swiglu", "normed": True}
     yield _triton("streaming.bf16.gate_up.64", "streaming:streamed", format="bf16", m=64, **up)

@@ -1,6 +1,7 @@
 """The products of a decode step as they are launched, on tensors without memory."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from backends.triton.streaming.call import (
     streamed_call,
     workspace_sizes,
 )
-from backends.triton.streaming.config import Config, candidates
+from backends.triton.streaming.config import RESIDENT, Config, candidates
 from backends.triton.streaming.port import emulation
 from backends.triton.streaming.problem import RESIDUAL, ROTATED, SWIGLU, Problem, reason
 
@@ -29,6 +30,14 @@ def streamed(device: Device, **given: Any) -> Made:
     refuse(reason(problem, device))
     calls = partial(call_of, device, problem)
     return Made(candidates(problem, device), lambda config: [calls(config)], True, partial(_emulation, problem.format))
+
+
+def staying(device: Device, **given: Any) -> Made:
+    """The same by programs that stay, where they are among what is tried."""
+    made = streamed(device, **given)
+    staying = [each for each in made.configs if each.kernel == RESIDENT]
+    refuse("" if staying else f"programs that stay are not made for {device.name}, or have no room there; others are taken")
+    return replace(made, configs=staying)
 
 
 def call_of(device: Device, problem: Problem, config: Config) -> Call:
