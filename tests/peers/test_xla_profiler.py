@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from backends.jax.slope import SlopeSampler
-from tests.peers.xla_profiler import PAIRS, Event, device_events, launches_of, longest_kernel
+from tests.peers.xla_profiler import PAIRS, RUNS_IN_A_PAIR, Event, added, device_events, longest_kernel
 
 
 def plane(name: str, **lines: list[tuple[str, float]]) -> Any:
     made = [
-        SimpleNamespace(name=line.replace("_", " "), events=[SimpleNamespace(name=n, duration_ns=ns) for n, ns in events])
+        SimpleNamespace(
+            name=line.replace("_", " "), events=[SimpleNamespace(name=n, start_ns=0.0, duration_ns=ns) for n, ns in events]
+        )
         for line, events in lines.items()
     ]
     return SimpleNamespace(name=name, lines=made)
@@ -27,7 +29,7 @@ def test_kernels_are_those_of_a_devices_streams() -> None:
 
 
 def test_the_kernel_is_the_one_most_time_is_spent_in_not_the_most_frequent() -> None:
-    events = [Event("add", 1e-6)] * 50 + [Event("gemm", 40e-6)] * 2
+    events = [Event("add", 0.0, 1e-6)] * 50 + [Event("gemm", 0.0, 40e-6)] * 2
     assert longest_kernel(events) == "gemm"
     assert longest_kernel([]) is None
 
@@ -57,4 +59,28 @@ def test_launches_are_those_that_a_slope_makes() -> None:
     turns.launched = 0
     sampler.sample(PAIRS)
     assert sampler.details["pairs_taken_again"] == 0
-    assert launches_of(sampler, PAIRS) == turns.launched
+    assert RUNS_IN_A_PAIR * PAIRS * sampler.launches == turns.launched
+
+
+def programs(pairs: int, launches: int, first_s: float, other_s: float) -> list[Event]:
+    """Of each pair 2N launches and N, each two products and what counts them; a program's first launch takes its own time."""
+    events = []
+    for turns in [2 * launches, launches] * pairs:
+        for turn in range(turns):
+            events += [
+                Event("count", 0.0, 1e-6),
+                Event("gemm", 0.0, first_s if turn == 0 else other_s),
+                Event("gemm", 0.0, other_s),
+            ]
+    return events
+
+
+def test_what_a_launch_adds_has_nothing_of_a_programs_first_one() -> None:
+    found = added(programs(4, 3, first_s=150e-6, other_s=100e-6), "gemm", 4, 3)
+    assert found == pytest.approx([201e-6] * 4)
+
+
+def test_products_that_are_not_those_of_every_launch_say_nothing() -> None:
+    events = programs(4, 3, first_s=100e-6, other_s=100e-6)
+    assert added(events[:-1], "gemm", 4, 3) == []
+    assert added([], "gemm", 4, 3) == []
