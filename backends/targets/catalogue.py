@@ -112,7 +112,6 @@ def _decode() -> Iterator[Program]:
         yield _triton(f"decode.{name}", "decode:decode", format=name, **heads)
     for name in ("fp8_e4m3", "int8"):
         yield _triton(f"decode.{name}", "decode:decode", format=name, scales="token", **heads)
-    yield _triton("decode.bf16.step", "decode:of_step", format="bf16", **heads)
     latent = {"q_heads": 128, "kv_heads": 1, "width": 512, "tail": 64, "shared_values": True, "page_size": 64}
     yield _triton("decode.bf16.mla", "decode:decode", format="bf16", **latent)
 

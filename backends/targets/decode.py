@@ -12,7 +12,6 @@ from backends.triton.decode.plan import planned
 from backends.triton.decode.port import emulation
 from backends.triton.decode.problem import Problem, reason
 from backends.triton.gemm.call import Call
-from backends.triton.gemm.dependent import has_dependent_launches
 from backends.triton.gemm.device import Device
 
 LENGTHS = (4096, 4000)
@@ -20,20 +19,15 @@ PAGES = 600
 WIDE = "bf16"  # of queries beside a cache of 8 bits
 
 
-def decode(device: Device, *, dependent: bool = False, **given: Any) -> Made:
+def decode(device: Device, **given: Any) -> Made:
     """The first configuration that fits of those worth trying; ``given`` makes a ``Problem``."""
     problem = Problem(**given)
     refuse(device.unknown or reason(problem, device))
-    calls = partial(call_of, device, problem, dependent=dependent)
+    calls = partial(call_of, device, problem)
     return Made(candidates(problem, device), lambda config: [calls(config)], True, partial(_emulation, problem))
 
 
-def of_step(device: Device, **given: Any) -> Made:
-    """The same in a decode step, where it depends on the product before it if the device has such launches."""
-    return decode(device, dependent=has_dependent_launches(device), **given)
-
-
-def call_of(device: Device, problem: Problem, config: Config, *, dependent: bool = False) -> Call:
+def call_of(device: Device, problem: Problem, config: Config) -> Call:
     """As a launch would have it."""
     p, batch = problem, len(LENGTHS)
     q = empty(batch, p.q_len, p.q_heads, p.width + p.tail, kind=_activation(p))
@@ -44,8 +38,7 @@ def call_of(device: Device, problem: Problem, config: Config, *, dependent: bool
     plan = planned(LENGTHS, config.block, p.kv_heads, device.units * config.resident)
     items, parts, parts_lse, arrived = workspace_shapes(p, plan, batch)
     ints = [empty(*shape, kind="int32") for shape in (items, arrived)]
-    workspace = Workspace(ints[0], empty(*parts), empty(*parts_lse), ints[1])
-    return decode_call(p, config, device, plan, operands, workspace, dependent=dependent)
+    return decode_call(p, config, device, plan, operands, Workspace(ints[0], empty(*parts), empty(*parts_lse), ints[1]))
 
 
 def _activation(problem: Problem) -> str:

@@ -18,6 +18,7 @@ from backends.triton.streaming.call import (
     workspace_sizes,
 )
 from backends.triton.streaming.config import RESIDENT, Config, candidates
+from backends.triton.streaming.norm import slots
 from backends.triton.streaming.port import emulation
 from backends.triton.streaming.problem import RESIDUAL, ROTATED, SWIGLU, Problem, reason
 
@@ -43,7 +44,7 @@ def staying(device: Device, **given: Any) -> Made:
 def call_of(device: Device, problem: Problem, config: Config) -> Call:
     """One launch."""
     sizes = workspace_sizes(problem, config, device)
-    workspace = Workspace(empty(sizes.parts), empty(sizes.squares), empty(sizes.arrived, kind="int32"))
+    workspace = Workspace(empty(sizes.parts), empty(sizes.arrived, kind="int32"))
     dependent = has_dependent_launches(device)
     return streamed_call(problem, config, device, operands(problem), workspace, dependent=dependent)
 
@@ -52,9 +53,10 @@ def operands(p: Problem) -> Operands:
     """Weights, activations and what the end of the product reads and writes."""
     kind = p.format
     y = empty(p.m, p.n // 2 if p.end == SWIGLU else p.n, kind=kind)
-    more: dict[str, Any] = {"norm": empty(p.k, kind=kind)} if p.normed else {}
+    more: dict[str, Any] = {"squares": empty(slots(p.k, p.m), p.m)} if p.normed else {}
     if p.end == RESIDUAL:
-        more["residual"] = empty(p.m, p.n, kind=kind)
+        more |= {name: empty(p.m, p.n, kind=kind) for name in ("residual", "scaled")}
+        more |= {"norm": empty(p.n, kind=kind), "left": empty(slots(p.n, p.m), p.m)}
     if p.end == ROTATED:
         y = empty(p.m, p.q_heads, p.head_dim, kind=kind)
         cache = (PAGES, p.kv_heads, p.page_size, p.head_dim)
@@ -72,7 +74,8 @@ def gathered(device: Device, rows: int, width: int, kind: str) -> Made:
     """Rows of an embedding, the first launch of a step."""
     tokens, y = empty(rows, kind="int32"), empty(rows, width, kind=kind)
     refuse(device.unknown)
-    return Made([None], lambda _: [gathered_call(empty(PAGES, width, kind=kind), tokens, y)])
+    norm, scaled, left = empty(width, kind=kind), empty(rows, width, kind=kind), empty(slots(width, rows), rows)
+    return Made([None], lambda _: [gathered_call(empty(PAGES, width, kind=kind), tokens, y, norm, scaled, left)])
 
 
 def _emulation(format_name: str, facts: Mapping[str, Any]) -> str:

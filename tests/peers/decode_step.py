@@ -139,7 +139,7 @@ def row_of(session: Session, batch: int, way: Way, each: Measured, read_s: float
     )
     verdict, note = judged(batch, way, figures["of_read"])
     described = each.measurement.description if each.measurement else {}
-    told = {key: described[key] for key in ("order", "order_tried", "launches", "products") if key in described}
+    told = {key: described[key] for key in ("order", "order_tried", "launches", "products", "attention") if key in described}
     return Row(name, cells, verdict, {**each.figures(), **figures, "described": told}, note)
 
 

@@ -8,7 +8,6 @@ from backends.triton.decode.problem import Problem
 from backends.triton.decode.registers import decode_by_registers
 from backends.triton.decode.staged import decode_staged
 from backends.triton.gemm.call import Call
-from backends.triton.gemm.dependent import LAUNCH, has_dependent_launches
 from backends.triton.gemm.device import Device
 
 
@@ -51,21 +50,8 @@ def workspace_shapes(problem: Problem, plan: Plan, batch: int) -> Workspace:
     return Workspace((len(plan.items), ITEM_NUMBERS), (*slots, problem.width), slots, (batch, rows))
 
 
-def decode_call(
-    problem: Problem,
-    config: Config,
-    device: Device,
-    plan: Plan,
-    operands: Operands,
-    workspace: Workspace,
-    *,
-    dependent: bool = False,
-) -> Call:
-    """One launch for all sequences; ``plan`` is for the configuration's block.
-
-    ``dependent`` only on devices that have such launches, and only through shared memory.
-    """
-    assert not dependent or (has_dependent_launches(device) and config.kernel != REGISTERS), (device.name, config.label)
+def decode_call(problem: Problem, config: Config, device: Device, plan: Plan, operands: Operands, workspace: Workspace) -> Call:
+    """One launch for all sequences; ``plan`` is for the configuration's block."""
     q, k, v, o, lse, table, *scales = operands
     assert k.stride(2) == v.stride(2), "a token's step is the same in K and V"
     k_scale, v_scale = (lse if each is None else each for each in scales)  # read only where the format has scales
@@ -79,14 +65,11 @@ def decode_call(
     blocks = -(-problem.rows // config.rows)
     grid = (len(plan.items) * problem.kv_heads * blocks, 1, 1)
     kernel = decode_by_registers if config.kernel == REGISTERS else decode_staged
-    constants = constants_of(problem, config, device, k.stride(2), dependent=dependent)
-    options = {"num_warps": config.warps, "num_stages": config.stages, **(LAUNCH if dependent else {})}
-    return Call(kernel, grid, arguments, constants, options)
+    constants = constants_of(problem, config, device, k.stride(2))
+    return Call(kernel, grid, arguments, constants, {"num_warps": config.warps, "num_stages": config.stages})
 
 
-def constants_of(
-    problem: Problem, config: Config, device: Device, token_step: int, *, dependent: bool = False
-) -> dict[str, Any]:
+def constants_of(problem: Problem, config: Config, device: Device, token_step: int) -> dict[str, Any]:
     """What is compiled into a kernel, by the names and in the order of its parameters."""
     shared = {"TOKEN_STEP": token_step, "GROUP": problem.group, "Q_LEN": problem.q_len, "ROWS": config.rows}
     cache = {"PAGE": problem.page_size, "FORMAT": problem.format, "TOKEN_SCALES": problem.scales == "token"}
@@ -103,5 +86,4 @@ def constants_of(
         "AT_ONCE": at_once(config, problem),
         "STAGES": config.stages,
         "ALL_MASKED": problem.width >= WIDE,
-        "DEPENDENT": dependent,
     }

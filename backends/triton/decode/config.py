@@ -62,6 +62,9 @@ def _all(problem: Problem, device: Device) -> list[Config]:
         Config(STAGED, rows, 64, warps, 3, 3),
         Config(STAGED, rows, 64, 2 * warps, 3, 3),
         Config(STAGED, rows, 32, warps // 2, 4, 4),
+        # A program a unit: few splits to put together, for few sequences.
+        Config(STAGED, rows, 64, warps, 4, 1),
+        Config(STAGED, rows, 64, 2 * warps, 4, 1),
     ]
     if not by_registers(problem, device):
         return many + more

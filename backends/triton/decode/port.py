@@ -59,15 +59,13 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
 
     Raises ``NotImplementedError`` where every configuration spills registers or does not fit.
     """
-    _, made = Maker(task, device, loaded).chosen(name, cuda)
-    return as_made(task, made)
-
-
-def as_made(task: Task, made: Made) -> MadeReady:
-    """Launches with all that is told of them."""
-    problem = problem_of(task.workload)
-    emulated = emulation(problem, activation_of(task.workload), made.facts["instructions"])
-    executed = {EXECUTED_PIPE: EIGHT_BITS_AS} if emulated and problem.has_eight_bits else {}
+    maker = Maker(task, device, loaded)
+    choices = candidates(maker.problem, device)
+    best, made = maker.first(choices)
+    if name == "triton_tuned":
+        made = _tuned(maker, task, best, made, choices, cuda)
+    emulated = emulation(maker.problem, activation_of(task.workload), made.facts["instructions"])
+    executed = {EXECUTED_PIPE: EIGHT_BITS_AS} if emulated and maker.problem.has_eight_bits else {}
     return MadeReady(made.launches, {"library": f"Triton {triton_version()}", **made.facts, **executed}, emulation=emulated)
 
 
@@ -88,17 +86,14 @@ class Maker:
 
     def __init__(self, task: Task, device: Device, loaded: Load) -> None:
         self.problem = problem_of(task.workload)
-        self._task, self._device, self._loaded = task, device, loaded
-        self._lengths, self._buffers = task.sizes.tokens, task.buffers
+        self._lengths, self._buffers, self._device, self._loaded = task.sizes.tokens, task.buffers, device, loaded
 
-    def make(self, config: Config, sets: int | None = None, *, dependent: bool = False) -> Made:
+    def make(self, config: Config, sets: int | None = None) -> Made:
         """Raises ``Refused`` for a configuration that spills: what it moves through memory is no decoding's."""
         plan = self.plan(config)
         workspace = _workspace(self.problem, plan, len(self._lengths), self._buffers[0].o.device)
         operands = [operands_of(each) for each in self._buffers[:sets]]
-        calls = [
-            decode_call(self.problem, config, self._device, plan, each, workspace, dependent=dependent) for each in operands
-        ]
+        calls = [decode_call(self.problem, config, self._device, plan, each, workspace) for each in operands]
         began_s = time.perf_counter()
         ready = [self._loaded(call) for call in calls]
         compile_s = time.perf_counter() - began_s
@@ -114,29 +109,13 @@ class Maker:
         }
         return Made(tuple(each.launch for each in ready), told)
 
-    def chosen(self, name: str, cuda: Any) -> tuple[Config, Made]:
-        """The first configuration that fits, or of all the fastest where it is to be ``triton_tuned``.
-
-        Raises ``NotImplementedError`` where every configuration spills registers or does not fit.
-        """
-        choices = candidates(self.problem, self._device)
-        best, made = first_fitting(choices, self.make)
-        return self._tuned(best, made, choices, cuda) if name == "triton_tuned" else (best, made)
+    def first(self, choices: Sequence[Config]) -> tuple[Config, Made]:
+        """See ``first_fitting``."""
+        return first_fitting(choices, self.make)
 
     def plan(self, config: Config) -> Plan:
         """By the lengths alone, so that new data needs no other."""
         return planned(self._lengths, config.block, self._programs(config), self._device.units * config.resident)
-
-    def _tuned(self, best: Config, first: Made, choices: Sequence[Config], cuda: Any) -> tuple[Config, Made]:
-        """The fastest of the choices, each held against the first one's result on the data that the case begins with."""
-        task = self._task
-        for set_index, each in enumerate(task.buffers):
-            for operand_index, operand in enumerate(each.operands):
-                operand.refill(task.workload.distribution, mixed_seed(task.seed, set_index, operand_index))
-        trial = Comparison(lambda config: self.make(config, SETS_AT_MOST), task.buffers[0].output, cuda)
-        found = search([best, *(each for each in choices if each != best)], trial, BUDGET_S)
-        made = first if found.best == best else self.make(found.best)
-        return found.best, made.knowing(tuning_facts(found))
 
     def _programs(self, config: Config) -> int:
         """Of one split of a sequence."""
@@ -159,3 +138,14 @@ def _workspace(problem: Problem, plan: Plan, batch: int, device: torch.device) -
     parts, parts_lse = (torch.empty(shape, dtype=torch.float32, device=device) for shape in (shapes.parts, shapes.parts_lse))
     items = torch.tensor(plan.numbers, dtype=torch.int32).to(device)
     return Workspace(items, parts, parts_lse, torch.zeros(shapes.arrived, dtype=torch.int32, device=device))
+
+
+def _tuned(maker: Maker, task: Task, best: Config, first: Made, choices: Sequence[Config], cuda: Any) -> Made:
+    """The fastest of the choices, each held against the first one's result on the data that the case begins with."""
+    for set_index, each in enumerate(task.buffers):
+        for operand_index, operand in enumerate(each.operands):
+            operand.refill(task.workload.distribution, mixed_seed(task.seed, set_index, operand_index))
+    trial = Comparison(lambda config: maker.make(config, SETS_AT_MOST), task.buffers[0].output, cuda)
+    found = search([best, *(each for each in choices if each != best)], trial, BUDGET_S)
+    made = first if found.best == best else maker.make(found.best)
+    return made.knowing(tuning_facts(found))

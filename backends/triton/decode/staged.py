@@ -5,18 +5,13 @@ every format, width and device that Triton compiles for; 8-bit numbers are conve
 
 ``TAIL`` more columns of Q and K than ``WIDTH`` stand behind the others (MLA: 512 of the latent and 64 that turn with the
 position).  With ``SHARED`` the values are the first ``WIDTH`` columns of the keys, loaded once.
-
-``DEPENDENT``: see ``dependent``.  The keys and values of a split are brought near meanwhile; the newest ones, which the launch
-before may still write, at worst in vain.  No launch that is under way may write the page table or the items.
 """
 
 import triton
 import triton.language as tl
-from triton.language.extra import cuda
 
 from backends.triton.decode.merge import VARIED, finished
 from backends.triton.decode.units import SMALLEST_UNIT, in_units
-from backends.triton.gemm.dependent import LINE_BITS, brought_near
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
 # ruff: noqa: ANN001, ANN201, N803
@@ -49,14 +44,6 @@ def numbers_at(start, offsets, inside, WIDTH: tl.constexpr, FORMAT: tl.constexpr
     if FORMAT == "fp8_e4m3" or FORMAT == "int8":
         rows = rows.to(tl.float16)
     return rows
-
-
-@triton.jit
-def rows_near(starts, there, WIDTH: tl.constexpr):
-    """Have rows that are ``there`` come into the last-level cache."""
-    per_line: tl.constexpr = LINE_BITS // starts.dtype.element_ty.primitive_bitwidth
-    lines = tl.arange(0, max(1, WIDTH // per_line)) * per_line
-    brought_near(starts[:, None] + lines[None, :], there[:, None] & (lines >= 0)[None, :])
 
 
 @triton.jit
@@ -172,7 +159,6 @@ def decode_staged(
     AT_ONCE: tl.constexpr,
     STAGES: tl.constexpr,
     ALL_MASKED: tl.constexpr,
-    DEPENDENT: tl.constexpr,
 ):
     """One split of one sequence, KV head and block of ``ROWS`` rows; see ``call`` for the arguments.
 
@@ -192,18 +178,6 @@ def decode_staged(
     table = table_ptr + tl.cast(sequence, tl.int64) * table_row
     eight_bits: tl.constexpr = FORMAT == "fp8_e4m3" or FORMAT == "int8"
 
-    k_start = k_ptr + tl.cast(kv_head, tl.int64) * k_head
-    v_start = v_ptr + tl.cast(kv_head, tl.int64) * v_head
-    if DEPENDENT:
-        cuda.gdc_launch_dependents()
-        for at in tl.range(begin, end, BLOCK, num_stages=1):
-            there = at + tl.arange(0, BLOCK) < end
-            entries = entries_of(table, at, end, BLOCK, PAGE)
-            rows_near(k_start + offsets_of(entries, at, k_page, TOKEN_STEP, BLOCK, PAGE), there, WIDTH)
-            if not SHARED:
-                rows_near(v_start + offsets_of(entries, at, v_page, TOKEN_STEP, BLOCK, PAGE), there, WIDTH)
-        cuda.gdc_wait()
-
     following = entries_of(table, begin, end, BLOCK, PAGE)
     rows = row + tl.arange(0, ROWS)
     i = rows // GROUP
@@ -217,6 +191,8 @@ def decode_staged(
         q = q.to(tl.float16)
         q_tail = q_tail.to(tl.float16)
 
+    k_start = k_ptr + tl.cast(kv_head, tl.int64) * k_head
+    v_start = v_ptr + tl.cast(kv_head, tl.int64) * v_head
     ks_start = k_scale_ptr + kv_head * scale_head
     vs_start = v_scale_ptr + kv_head * scale_head
     factor = 1.0

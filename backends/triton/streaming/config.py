@@ -118,12 +118,11 @@ def shared_bytes(config: Config, problem: Problem, device: Device) -> int:
     if config.kernel == REGISTERS:
         return exchanged + 4 * config.rows * config.warps + RESERVED_BYTES
     if config.kernel == RESIDENT:
-        block = (config.rows + 1 + problem.normed) * config.block_k * problem.number_bytes
+        block = (config.rows + 1) * config.block_k * problem.number_bytes
         return config.ahead * block + exchanged + 4 * config.rows * config.warps + RESERVED_BYTES
     block = config.block_k * problem.number_bytes
     width = columns(problem, config, device)
-    normed = problem.normed * (width + config.ahead) * block
-    return max((config.rows + width) * block * max(1, config.ahead) + normed, exchanged) + RESERVED_BYTES
+    return max((config.rows + width) * block * max(1, config.ahead), exchanged) + RESERVED_BYTES
 
 
 def split_for(shape: Shape, problem: Problem, device: Device) -> Config:
@@ -140,12 +139,12 @@ def _in_registers(problem: Problem, device: Device) -> list[Shape]:
     if problem.m > 1:
         return []
     of_warp = (64 if device.is_amd else 32) * LANE_BYTES // problem.number_bytes
-    shapes = [(8, 4, 1, 4), (4, 4, 2, 4), (8, 8, 1, 2), (4, 8, 1, 3), (8, 2, 1, 8), (8, 4, 2, 3)]
+    shapes = [(8, 4, 1, 4), (4, 4, 2, 4), (8, 8, 1, 2), (4, 8, 1, 3), (8, 2, 1, 8), (8, 4, 2, 3), (4, 4, 1, 6)]
     return [Shape(REGISTERS, rows, of_warp * warps, warps, ahead, resident) for rows, warps, ahead, resident in shapes]
 
 
 def _that_stay(problem: Problem, device: Device) -> list[Shape]:
-    """As many at once as a unit's shared memory holds with what they have under way; untimed, behind those that were timed."""
+    """As many at once as a unit's shared memory holds with what they have under way."""
     if problem.m > 1 or device.is_amd:
         return []
     of_warp = 32 * LANE_BYTES // problem.number_bytes
@@ -161,7 +160,7 @@ def _that_stay(problem: Problem, device: Device) -> list[Shape]:
 def _by_multiplier(problem: Problem, device: Device) -> list[Shape]:
     """Rows of W grow with those of X, which every program reads again: from the cache, but not for nothing."""
     many = problem.m > 16
-    # fp32 is multiplied in registers, where a wide block of X and the squares of a norm spill by Triton 3.6.
+    # fp32 is multiplied in registers, where a wide block of X spills by Triton 3.6.
     in_registers = problem.format == "fp32"
     if device.is_amd:
         shapes = (

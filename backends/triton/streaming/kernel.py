@@ -3,19 +3,20 @@
 Tiles of W's rows are shared by ``SPLIT`` programs, each of which sums over a part of K; the last of them to arrive adds the
 parts up, always in the same order, so that equal inputs give equal bits.  Sums are W X^T: a column for each row of X.
 
-NORMED    X is divided by the root mean square of its rows and multiplied by a norm's weights.  The division commutes with the
-          product: squares are summed up on the way, and the sums divided in the end, so that X is read once.
+NORMED    sums are divided by the root mean square of rows of what X was before, see ``norm``, whose ``SLOTS`` a program of one
+          row that has all of K adds up on the way.
 END       see ``ends``; ``swiglu`` and ``rotated`` need pairs of W's rows, which lie ``apart``: the first half of a tile's rows
           is that of the pairs' first rows.
-DEPENDENT see ``dependent``: the first ``NEAR`` blocks of K of the weights, which no launch writes, are brought near meanwhile.
+DEPENDENT see ``dependent``.
 """
 
 import triton
 import triton.language as tl
 from triton.language.extra import cuda
 
-from backends.triton.streaming.ends import ended
-from backends.triton.streaming.rows import rows_near, rows_of
+from backends.triton.streaming.ends import ended, loaded
+from backends.triton.streaming.norm import sums_of_squares
+from backends.triton.streaming.rows import rows_of
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
 # ruff: noqa: ANN001, ANN201, N803
@@ -25,16 +26,18 @@ from backends.triton.streaming.rows import rows_near, rows_of
 def streamed(
     w_ptr,
     x_ptr,
-    norm_ptr,
+    squares_ptr,
     y_ptr,
     residual_ptr,
+    norm_ptr,
+    scaled_ptr,
+    left_ptr,
     k_ptr,
     v_ptr,
     rotation_ptr,
     positions_ptr,
     table_ptr,
     parts_ptr,
-    squares_ptr,
     arrived_ptr,
     n,
     k,
@@ -51,6 +54,8 @@ def streamed(
     SPLIT: tl.constexpr,
     AHEAD: tl.constexpr,
     NORMED: tl.constexpr,
+    SLOTS: tl.constexpr,
+    A_BLOCK: tl.constexpr,
     EPSILON: tl.constexpr,
     END: tl.constexpr,
     PAIRS_OF: tl.constexpr,
@@ -60,9 +65,10 @@ def streamed(
     WHOLE_K: tl.constexpr,
     MULTIPLIED: tl.constexpr,
     DEPENDENT: tl.constexpr,
-    NEAR: tl.constexpr,
 ):
     """One part of one tile; see ``call`` for the arguments."""
+    if DEPENDENT:
+        cuda.gdc_launch_dependents()
     tile = tl.program_id(0) // SPLIT
     part = tl.program_id(0) % SPLIT
     blocks = tl.cdiv(k, BLOCK_K)
@@ -72,19 +78,16 @@ def streamed(
     w_rows = w_ptr + rows.to(tl.int64) * k
     ks = tl.arange(0, BLOCK_K)
 
-    in_memory = (y_ptr, residual_ptr, k_ptr, v_ptr, rotation_ptr, positions_ptr, table_ptr)
-    steps = (k_page, k_head, v_page, v_head, table_row)
+    read = (residual_ptr, norm_ptr, rotation_ptr, positions_ptr, table_ptr)
+    written = (y_ptr, scaled_ptr, left_ptr, k_ptr, v_ptr)
+    steps = (k_page, k_head, v_page, v_head)
 
     if DEPENDENT:
-        cuda.gdc_launch_dependents()
-        if NEAR:
-            rows_near(w_ptr, rows, k, first * BLOCK_K, last * BLOCK_K, BLOCK_K * NEAR)
         cuda.gdc_wait()
 
     if MULTIPLIED:
         ms = tl.arange(0, COLUMNS)
         acc = tl.zeros((ROWS, COLUMNS), tl.float32)
-        square = tl.zeros((COLUMNS, BLOCK_K), tl.float32)
         x_rows = x_ptr + ms[:, None] * k
         for block in tl.range(first, last, num_stages=AHEAD):
             at = block * BLOCK_K + ks
@@ -95,18 +98,13 @@ def streamed(
             else:
                 w = tl.load(w_rows[:, None] + at[None, :], mask=there[None, :], other=0.0)
                 x = tl.load(x_rows + at[None, :], mask=(ms < M)[:, None] & there[None, :], other=0.0)
-            if NORMED:
-                scale = tl.load(norm_ptr + at, mask=there, other=0.0)
-                wide = x.to(tl.float32)
-                square += wide * wide
-                x = (wide * scale.to(tl.float32)[None, :]).to(x.dtype)
             acc = tl.dot(w, x.T, acc, input_precision="ieee")
         sums = acc
-        squares = tl.sum(square, 1)
     else:
+        beside = loaded(read, tile, n, table_row, ROWS, COLUMNS, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
         # One row of X as a row of the tile, so that its numbers are loaded where those of W are that they meet.
         products = tl.zeros((ROWS, BLOCK_K), tl.float32)
-        square = tl.zeros((1, BLOCK_K), tl.float32)
+        square = tl.zeros((max(1, A_BLOCK),), tl.float32)
         for block in tl.range(first, last, loop_unroll_factor=AHEAD):
             at = (block * BLOCK_K + ks)[None, :]
             there = at < k
@@ -116,12 +114,13 @@ def streamed(
             else:
                 w = tl.load(w_rows[:, None] + at, mask=there, other=0.0)
                 x = tl.load(x_ptr + at, mask=there, other=0.0).to(tl.float32)
-            if NORMED:
-                square += x * x
-                x = x * tl.load(norm_ptr + at, mask=there, other=0.0).to(tl.float32)
+            if A_BLOCK:
+                slot = block * A_BLOCK + tl.arange(0, A_BLOCK)
+                square += tl.load(squares_ptr + slot, mask=slot < SLOTS, other=0.0)
             products += w.to(tl.float32) * x
         sums = tl.sum(products, 1)[:, None]
-        squares = tl.sum(square, 1)
+        if A_BLOCK:
+            squares = tl.sum(square, 0)
 
     columns = tl.arange(0, COLUMNS)
     is_last = True
@@ -129,20 +128,19 @@ def streamed(
         held = tile.to(tl.int64) * SPLIT
         places = tl.arange(0, ROWS)[:, None] + columns[None, :] * ROWS
         tl.store(parts_ptr + (held + part) * (ROWS * COLUMNS) + places, sums)
-        if NORMED:
-            tl.store(squares_ptr + (held + part) * COLUMNS + columns, squares)
         tl.debug_barrier()  # every thread's part is written before one of them says so
         is_last = tl.atomic_add(arrived_ptr + tile, 1, sem="acq_rel") == SPLIT - 1
         if is_last:
             sums = tl.zeros((ROWS, COLUMNS), tl.float32)
-            squares = tl.zeros((COLUMNS,), tl.float32)
             together: tl.constexpr = 8192 // (ROWS * COLUMNS)  # parts under way: a thread holds a few numbers of each
             for each in tl.range(0, SPLIT, loop_unroll_factor=max(1, min(SPLIT, together))):
                 sums += tl.load(parts_ptr + (held + each) * (ROWS * COLUMNS) + places, cache_modifier=".cg")
-                if NORMED:
-                    squares += tl.load(squares_ptr + (held + each) * COLUMNS + columns, cache_modifier=".cg")
             tl.store(arrived_ptr + tile, 0)
     if is_last:
         if NORMED:
-            sums = sums * tl.rsqrt(squares / k + EPSILON)[None, :]
-        ended(sums, in_memory, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+            if A_BLOCK == 0:
+                squares = sums_of_squares(squares_ptr, SLOTS, M, COLUMNS)[None, :]
+            sums = sums * tl.rsqrt(squares / k + EPSILON)
+        if MULTIPLIED:  # before there are sums, registers are needed for these
+            beside = loaded(read, tile, n, table_row, ROWS, COLUMNS, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+        ended(sums, beside, written, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)

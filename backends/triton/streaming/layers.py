@@ -1,17 +1,19 @@
 """What the launches of a step are given: the problem of each product, and tensors of every layer and set."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 
 from backends.torch.data import Operand
 from backends.torch.decode.operands import Buffers as DecodeBuffers
 from backends.torch.decode.way import Task as DecodeTask
-from backends.torch.decode_step.operands import Layer, StepBuffers
+from backends.torch.decode_step.operands import StepBuffers
 from backends.torch.decode_step.way import Task
 from backends.triton.decode import port as decode_port
 from backends.triton.gemm.device import Device
 from backends.triton.streaming.call import Operands
+from backends.triton.streaming.norm import slots
 from backends.triton.streaming.problem import PLAIN, RESIDUAL, ROTATED, SWIGLU, Problem
 from backends.triton.streaming.problem import reason as problem_reason
 from suite.case import Workload
@@ -43,47 +45,83 @@ def decode_workload(workload: Workload) -> Workload:
     return Workload("decode", workload.format, decode_params(sizes_of(workload).cache), workload.distribution)
 
 
-def operands_of(kind: str, buffers: Sequence[StepBuffers]) -> list[Operands]:
-    """Of one product in every set and layer, layer by layer."""
+class Passed(NamedTuple):
+    """What launches of one set leave for the norm behind them, see ``norm``; each reads it before the next one writes it.
+
+    ``scaled`` (batch x hidden) is the stream times a norm's weights.  Sums of its squares (slots, batch, fp32) are those that
+    the gathered embedding, attention's output and the feed-forward leave, each in slots of its own, and zero elsewhere.
+    """
+
+    scaled: torch.Tensor
+    of_embedding: torch.Tensor
+    of_o: torch.Tensor
+    of_down: torch.Tensor
+
+    def even(self) -> None:
+        """Numbers for trying: a row whose mean square is 1."""
+        self.scaled.normal_()
+        for each in self[1:]:
+            each.fill_(self.scaled.shape[1] / len(each))
+
+    def clear(self) -> None:
+        """What no part fills is zero."""
+        for each in self[1:]:
+            each.zero_()
+
+
+def passed_in(each: StepBuffers) -> Passed:
+    """Room for it."""
+    batch, width = each.embedded.shape
+    squares = torch.zeros(3, slots(width, batch), batch, dtype=torch.float32, device=each.embedded.device)
+    return Passed(torch.empty_like(each.embedded), *squares)
+
+
+def operands_of(kind: str, buffers: Sequence[StepBuffers], passed: Sequence[Passed]) -> list[Operands]:
+    """Of one product in every set and layer, layer by layer; ``passed`` is that of each set."""
     if kind == "lm_head":
-        return [_head(each) for each in buffers]
+        return [
+            Operands(each.lm_head.data, through.scaled, each.logits, through.of_down)
+            for each, through in zip(buffers, passed, strict=True)
+        ]
     make = {"qkv": _qkv, "o": _output, "gate_up": _gate_up, "down": _down}[kind]
     return [
-        make(each, layer, before)
-        for each in buffers
-        for layer, before in zip(each.layers, (each.embedded, *(layer.out for layer in each.layers)), strict=False)
+        make(each, through, number) for each, through in zip(buffers, passed, strict=True) for number in range(len(each.layers))
     ]
 
 
-def _qkv(each: StepBuffers, layer: Layer, stream: torch.Tensor) -> Operands:
-    caches = (layer.k.data, layer.v.data)
+def _qkv(each: StepBuffers, through: Passed, number: int) -> Operands:
+    layer = each.layers[number]
     return Operands(
         layer.qkv.data,
-        stream,
+        through.scaled,
         layer.q,
-        layer.attention_norm.data,
-        None,
-        *caches,
-        each.rotation,
-        each.positions,
-        each.table.data,
+        through.of_down if number else through.of_embedding,
+        k_cache=layer.k.data,
+        v_cache=layer.v.data,
+        rotation=each.rotation,
+        positions=each.positions,
+        table=each.table.data,
     )
 
 
-def _output(each: StepBuffers, layer: Layer, stream: torch.Tensor) -> Operands:
-    return Operands(layer.o.data, layer.attended.flatten(1), layer.mid, residual=stream)
+def _output(each: StepBuffers, through: Passed, number: int) -> Operands:
+    layer = each.layers[number]
+    stream = each.layers[number - 1].out if number else each.embedded
+    ready = {"norm": layer.feed_norm.data, "scaled": through.scaled, "left": through.of_o}
+    return Operands(layer.o.data, layer.attended.flatten(1), layer.mid, residual=stream, **ready)
 
 
-def _gate_up(each: StepBuffers, layer: Layer, stream: torch.Tensor) -> Operands:
-    return Operands(layer.gate_up.data, layer.mid, layer.act, layer.feed_norm.data)
+def _gate_up(each: StepBuffers, through: Passed, number: int) -> Operands:
+    layer = each.layers[number]
+    return Operands(layer.gate_up.data, through.scaled, layer.act, through.of_o)
 
 
-def _down(each: StepBuffers, layer: Layer, stream: torch.Tensor) -> Operands:
-    return Operands(layer.down.data, layer.act, layer.out, residual=layer.mid)
-
-
-def _head(each: StepBuffers) -> Operands:
-    return Operands(each.lm_head.data, each.layers[-1].out, each.logits, each.final_norm.data)
+def _down(each: StepBuffers, through: Passed, number: int) -> Operands:
+    layer = each.layers[number]
+    is_last = number + 1 == len(each.layers)
+    norm = each.final_norm if is_last else each.layers[number + 1].attention_norm
+    ready = {"norm": norm.data, "scaled": through.scaled, "left": through.of_down}
+    return Operands(layer.down.data, layer.act, layer.out, residual=layer.mid, **ready)
 
 
 def attention_of(task: Task) -> DecodeTask:

@@ -14,7 +14,7 @@ from backends.triton.gemm.launch import Load
 from backends.triton.gemm.made import COMPILER_CACHE, Made, tuning_facts
 from backends.triton.gemm.trials import SETS_AT_MOST
 from backends.triton.gemm.tuning import search
-from backends.triton.streaming.call import DEFAULT_NEAR, Operands, Workspace, streamed_call, workspace_sizes
+from backends.triton.streaming.call import Operands, Workspace, streamed_call, workspace_sizes
 from backends.triton.streaming.config import MULTIPLIER, Config, candidates, columns, parts
 from backends.triton.streaming.problem import Problem
 
@@ -34,14 +34,14 @@ class Maker:
     def choices(self) -> Sequence[Config]:
         return candidates(self.problem, self.device)
 
-    def make(self, config: Config, sets: int | None = None, *, dependent: bool = False, near: int = DEFAULT_NEAR) -> Made:
+    def make(self, config: Config, sets: int | None = None, *, dependent: bool = False) -> Made:
         """Raises ``Refused`` for a configuration that spills: what it moves through memory is no streaming."""
         where = self._operands[0].y.device
         sizes = workspace_sizes(self.problem, config, self.device)
-        parts, squares = (torch.empty(size, dtype=torch.float32, device=where) for size in sizes[:2])
-        workspace = Workspace(parts, squares, torch.zeros(sizes.arrived, dtype=torch.int32, device=where))
+        parts = torch.empty(sizes.parts, dtype=torch.float32, device=where)
+        workspace = Workspace(parts, torch.zeros(sizes.arrived, dtype=torch.int32, device=where))
         calls = [
-            streamed_call(self.problem, config, self.device, each, workspace, dependent=dependent, near=near)
+            streamed_call(self.problem, config, self.device, each, workspace, dependent=dependent)
             for each in self._operands[:sets]
         ]
         began_s = time.perf_counter()
@@ -74,9 +74,8 @@ class Maker:
 
 
 def passing_bytes(problem: Problem, config: Config, device: Device) -> int:
-    """What one launch writes and reads again: sums, and squares where X is normed, of programs that share a tile."""
-    of_part = columns(problem, config, device) * (config.rows + problem.normed)
-    return parts(problem, config, device) * of_part * PART_BYTES
+    """What one launch writes and reads again: sums of programs that share a tile."""
+    return parts(problem, config, device) * columns(problem, config, device) * config.rows * PART_BYTES
 
 
 def emulation(facts: Mapping[str, Any], format_name: str) -> str:

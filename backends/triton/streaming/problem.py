@@ -16,10 +16,10 @@ SMALLEST_HALF = 8  # of a head: rows of the smallest tile that turn with as many
 class Problem(NamedTuple):
     """Y (m x n) = X (m x k) W^T of weights W, which are n x k; everything is in ``format``, sums are in fp32.
 
-    With ``normed`` X is first divided by the root mean square of its rows, and multiplied by a norm's weights.  ``end`` is what
-    becomes of Y: written as it is; added to a residual (m x n); ``swiglu``, silu of its first half of columns times its second
-    (m x n / 2); or ``rotated``, heads of q, k and v of which q and k turn with the position, q is written, k and v go to the
-    newest token's place in a paged cache.
+    With ``normed`` X stands behind a norm of which the launch before it did a part, see ``norm``.  ``end`` is what becomes of
+    Y: written as it is; added to a residual (m x n), and made ready for the norm behind it; ``swiglu``, silu of its first half
+    of columns times its second (m x n / 2); or ``rotated``, heads of q, k and v of which q and k turn with the position, q is
+    written, k and v go to the newest token's place in a paged cache.
     """
 
     format: str

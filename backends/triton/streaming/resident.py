@@ -10,8 +10,9 @@ import triton
 import triton.language as tl
 from triton.language.extra import cuda
 
-from backends.triton.streaming.ends import ended
-from backends.triton.streaming.rows import rows_near, rows_of
+from backends.triton.streaming.ends import ended, loaded
+from backends.triton.streaming.norm import sums_of_squares
+from backends.triton.streaming.rows import rows_of
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
 # ruff: noqa: ANN001, ANN201, N803
@@ -33,16 +34,18 @@ def owner_of(item, programs, items):
 def resident(
     w_ptr,
     x_ptr,
-    norm_ptr,
+    squares_ptr,
     y_ptr,
     residual_ptr,
+    norm_ptr,
+    scaled_ptr,
+    left_ptr,
     k_ptr,
     v_ptr,
     rotation_ptr,
     positions_ptr,
     table_ptr,
     parts_ptr,
-    squares_ptr,
     arrived_ptr,
     n,
     k,
@@ -59,6 +62,7 @@ def resident(
     SHARING: tl.constexpr,
     AHEAD: tl.constexpr,
     NORMED: tl.constexpr,
+    SLOTS: tl.constexpr,
     EPSILON: tl.constexpr,
     END: tl.constexpr,
     PAIRS_OF: tl.constexpr,
@@ -67,30 +71,29 @@ def resident(
     PAGE: tl.constexpr,
     WHOLE_K: tl.constexpr,
     DEPENDENT: tl.constexpr,
-    NEAR: tl.constexpr,
 ):
     """One share; see ``call`` for the arguments.  A program leaves at most two parts: of its first tile, and of its last."""
     program = tl.program_id(0)
     programs = tl.num_programs(0)
+    if DEPENDENT:
+        cuda.gdc_launch_dependents()
     blocks = tl.cdiv(k, BLOCK_K)
     items = tiles * blocks
     first = first_of(program, programs, items)
     last = first_of(program + 1, programs, items)
     ks = tl.arange(0, BLOCK_K)
 
-    in_memory = (y_ptr, residual_ptr, k_ptr, v_ptr, rotation_ptr, positions_ptr, table_ptr)
-    steps = (k_page, k_head, v_page, v_head, table_row)
+    read = (residual_ptr, norm_ptr, rotation_ptr, positions_ptr, table_ptr)
+    written = (y_ptr, scaled_ptr, left_ptr, k_ptr, v_ptr)
+    steps = (k_page, k_head, v_page, v_head)
 
     if DEPENDENT:
-        cuda.gdc_launch_dependents()
-        if NEAR:
-            rows = rows_of(first // blocks, n, apart, ROWS, PAIRS_OF)
-            begin = first % blocks * BLOCK_K
-            rows_near(w_ptr, rows, k, begin, begin + (last - first) * BLOCK_K, BLOCK_K * NEAR)
         cuda.gdc_wait()
 
+    factor = 1.0
+    if NORMED:
+        factor = tl.rsqrt(sums_of_squares(squares_ptr, SLOTS, 1, 1)[:, None] / k + EPSILON)
     products = tl.zeros((ROWS, BLOCK_K), tl.float32)
-    square = tl.zeros((1, BLOCK_K), tl.float32)
     for item in tl.range(first, last, num_stages=AHEAD):
         tile = item // blocks
         at = (item % blocks * BLOCK_K + ks)[None, :]
@@ -102,27 +105,19 @@ def resident(
         else:
             w = tl.load(w_rows[:, None] + at, mask=there, other=0.0)
             x = tl.load(x_ptr + at, mask=there, other=0.0).to(tl.float32)
-        if NORMED:
-            square += x * x
-            x = x * tl.load(norm_ptr + at, mask=there, other=0.0).to(tl.float32)
         products += w.to(tl.float32) * x
 
         begins = tile * blocks
         is_through = item + 1 == begins + blocks
         if is_through | (item + 1 == last):
-            sums = tl.sum(products, 1)[:, None]
-            squares = tl.sum(square, 1)
+            sums = tl.sum(products, 1)[:, None] * factor
             products = tl.zeros((ROWS, BLOCK_K), tl.float32)
-            square = tl.zeros((1, BLOCK_K), tl.float32)
             if is_through & (begins >= first):
-                if NORMED:
-                    sums = sums * tl.rsqrt(squares / k + EPSILON)[None, :]
-                ended(sums, in_memory, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+                beside = loaded(read, tile, n, table_row, ROWS, 1, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+                ended(sums, beside, written, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
             else:
                 slot = 2 * program.to(tl.int64) + (begins > first)
                 tl.store(parts_ptr + slot * ROWS + tl.arange(0, ROWS)[:, None], sums)
-                if NORMED:
-                    tl.store(squares_ptr + slot + tl.arange(0, 1), squares)
 
     tl.debug_barrier()  # every thread's parts are written before one of them says so
     for which in tl.static_range(2):
@@ -140,7 +135,5 @@ def resident(
                 has_part = (others <= highest)[None, :]
                 sums = tl.sum(tl.load(parts_ptr + places, mask=has_part & (places >= 0), other=0.0, cache_modifier=".cg"), 1)
                 sums = sums[:, None]
-                if NORMED:
-                    parts_of_squares = tl.load(squares_ptr + slots[None, :], mask=has_part, other=0.0, cache_modifier=".cg")
-                    sums = sums * tl.rsqrt(tl.sum(parts_of_squares, 1) / k + EPSILON)[None, :]
-                ended(sums, in_memory, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+                beside = loaded(read, tile, n, table_row, ROWS, 1, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+                ended(sums, beside, written, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)

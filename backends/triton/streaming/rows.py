@@ -1,9 +1,7 @@
-"""Which rows of the weights W (n x k) a tile has, and bringing them near."""
+"""Which rows of the weights W (n x k) a tile has."""
 
 import triton
 import triton.language as tl
-
-from backends.triton.gemm.dependent import LINE_BITS, brought_near
 
 # mypy: disable-error-code="untyped-decorator, no-untyped-def"
 # ruff: noqa: ANN001, ANN201, N803
@@ -25,12 +23,3 @@ def rows_of(tile, n, apart, ROWS: tl.constexpr, PAIRS_OF: tl.constexpr):
             pairs = pairs // PAIRS_OF * (2 * PAIRS_OF) + pairs % PAIRS_OF
         rows = pairs + places // half * apart
     return rows
-
-
-@triton.jit
-def rows_near(w_ptr, rows, k, begin, end, WIDTH: tl.constexpr):
-    """Have rows of W come into the last-level cache, from column ``begin`` to before ``end``, ``WIDTH`` columns at most."""
-    per_line: tl.constexpr = LINE_BITS // w_ptr.dtype.element_ty.primitive_bitwidth
-    lines = begin + tl.arange(0, WIDTH // per_line) * per_line
-    wanted = lines < tl.minimum(k, end)
-    brought_near(w_ptr + rows.to(tl.int64)[:, None] * k + lines[None, :], wanted[None, :] & (rows >= 0)[:, None])

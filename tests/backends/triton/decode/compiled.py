@@ -2,9 +2,8 @@
 
     python -m tests.backends.triton.decode.compiled SPEC...   # DEVICE/FORMAT/SCALES/HEADS/PAGE, with /NUMBER of the candidate
 
-``HEADS`` is a key of ``HEADS``; the first candidate is taken where none is named, and a ``d`` before its number says that the
-launch depends on the one before it.  Prints one JSON object a line as it goes: a compiler that gives up may take its process
-with it.
+``HEADS`` is a key of ``HEADS``; the first candidate is taken where none is named.  Prints one JSON object a line as it goes: a
+compiler that gives up may take its process with it.
 """
 
 import json
@@ -40,25 +39,23 @@ class Spec(NamedTuple):
     device: Device
     problem: Problem
     candidate: int
-    dependent: bool
 
     @classmethod
     def parse(cls, text: str) -> "Spec":
         device, format_name, scales, heads, page, *number = text.split("/")
         problem = Problem(format=format_name, scales=scales, page_size=int(page), **HEADS[heads])
-        candidate = number[0] if number else "0"
-        return cls(DEVICES[device], problem, int(candidate.removeprefix("d")), candidate.startswith("d"))
+        return cls(DEVICES[device], problem, int(number[0]) if number else 0)
 
 
 def outcome(spec: Spec) -> dict[str, Any]:
     """What the kernel of a spec became, or why there is none."""
-    device, problem, number, dependent = spec
+    device, problem, number = spec
     refused = reason(problem, device)
     if refused:
         return {"refused": refused}
     config = candidates(problem, device)[number]
     try:
-        kernel = compiled(call_of(device, problem, config, dependent=dependent), device)
+        kernel = compiled(call_of(device, problem, config), device)
     except (TritonError, RuntimeError) as error:
         return {"failed": str(error).strip().splitlines()[-1][:200]}
     text = text_of(kernel)
@@ -73,12 +70,6 @@ def outcome(spec: Spec) -> dict[str, Any]:
         "conversions": text.count("cvt.rn.f16x2.e4m3x2"),
         "wide_loads": text.count("ld.global.v4.b32"),
         "stored_words": text.count("st.shared"),
-        "waits": text.count("griddepcontrol.wait"),
-        "triggers": text.count("griddepcontrol.launch_dependents"),
-        "brought_near": text.count("prefetch.global.L2"),
-        "before_the_wait": {
-            name: text.partition("griddepcontrol.wait")[0].count(name) for name in ("cp.async.c", "ld.global.v", "st.global")
-        },
     }
 
 

@@ -51,18 +51,6 @@ ALWAYS = (
 )
 FP32 = [f"sm_90/fp32/none/{heads}/16" for heads in ("8b", "mla-16", "mha-64", "mqa", "256", "8b-4-tokens")]
 FEW_FP32 = FP32[:2]
-DEPENDENT = [
-    f"{device}/{format_name}/none/{heads}/{page}/d{number}"
-    for device, format_name, heads, page, number in (
-        ("sm_90", "bf16", "8b", 16, 0),
-        ("sm_90", "bf16", "8b", 16, 1),
-        ("sm_90", "bf16", "70b", 64, 2),
-        ("sm_90", "bf16", "256", 1, 0),
-        ("sm_90", "fp32", "8b", 16, 0),
-        ("sm_90", "fp16", "mha-64", 16, 4),
-        ("sm_100", "bf16", "8b", 16, 0),
-    )
-]
 REFUSED = "sm_80/fp8_e4m3/token/8b/16"
 MEASURED = [spec for spec in NATIVE if spec.startswith("sm_90")]
 COPIED = [spec for spec in NATIVE if spec.startswith("sm_") and "/none/" in spec]
@@ -130,14 +118,3 @@ def test_eight_bits_go_by_words_of_16_bytes_and_are_not_written_again(became: Fo
 
 def test_fp8_is_refused_where_the_device_cannot_convert_it(became: Found) -> None:
     assert "sm_80" in became[REFUSED]["refused"]
-
-
-@pytest.mark.parametrize("spec", parameters(DEPENDENT, lambda name: name != DEPENDENT[0]))
-def test_a_dependent_launch_brings_near_what_it_reads_and_waits_before_it_copies_or_writes(became: Found, spec: str) -> None:
-    found = became[spec]
-    assert (found["waits"], found["triggers"]) == (1, 1)
-    assert found["brought_near"] > 0
-    assert found["copies"] > 0
-    # Copies are of keys and values, vectors of queries; what is loaded before are words of the items and of the page table.
-    assert found["before_the_wait"] == {"cp.async.c": 0, "ld.global.v": 0, "st.global": 0}
-    assert found["spilled_bytes"] == 0

@@ -43,7 +43,6 @@ def outcome(text: str) -> dict[str, Any]:
         "copies": code.count("cp.async.c"),
         "waits": code.count("griddepcontrol.wait"),
         "triggers": code.count("griddepcontrol.launch_dependents"),
-        "brought_near": code.count("prefetch.global.L2"),
         "loads_before_the_wait": code.partition("griddepcontrol.wait")[0].count("ld.global") if "griddepcontrol" in code else 0,
     }
 

@@ -11,9 +11,9 @@ import torch
 
 from backends.triton.gemm.call import Call
 from backends.triton.gemm.launch import Loaded
-from backends.triton.streaming.call import EPSILON
 from backends.triton.streaming.gather import gathered
 from backends.triton.streaming.kernel import streamed
+from backends.triton.streaming.norm import EPSILON
 from backends.triton.streaming.resident import resident
 from tests.backends.fake_cuda import FakeCuda
 
@@ -65,18 +65,27 @@ def named(call: Call) -> dict[str, Any]:
 def _gathered(call: Call) -> None:
     given = named(call)
     given["y_ptr"].copy_(given["embedding_ptr"][given["tokens_ptr"].long()])
+    _made_ready(given)
+
+
+def _made_ready(given: dict[str, Any]) -> None:
+    """For the norm behind, with all squares of a row in its first slot."""
+    y = given["y_ptr"].double()
+    given["scaled_ptr"].copy_(y * given["norm_ptr"].double())
+    given["left_ptr"].zero_()[0] = y.square().sum(1)
 
 
 def _streamed(call: Call) -> None:
     given, constants = named(call), call.constants
     x = given["x_ptr"].view(constants["M"], -1).double()
     if constants["NORMED"]:
-        x = x * (x.square().mean(1, keepdim=True) + EPSILON).rsqrt() * given["norm_ptr"].double()
+        x = x * (given["squares_ptr"].double().sum(0)[:, None] / x.shape[1] + EPSILON).rsqrt()
     sums, y = x @ given["w_ptr"].double().t(), given["y_ptr"]
     if constants["END"] == "plain":
         y.copy_(sums.view(y.shape))
     elif constants["END"] == "residual":
         y.copy_(given["residual_ptr"].double() + sums)
+        _made_ready(given)
     elif constants["END"] == "swiglu":
         gate, up = sums.chunk(2, 1)
         y.copy_(torch.nn.functional.silu(gate) * up)

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import torch
 
 from backends.triton.gemm.device import Device
-from backends.triton.streaming.call import EPSILON, Operands, Workspace, gathered_call, streamed_call
+from backends.triton.streaming.call import Operands, Workspace, gathered_call, streamed_call
 from backends.triton.streaming.config import MULTIPLIER, REGISTERS, RESIDENT, Config
+from backends.triton.streaming.norm import EPSILON, slots
 from backends.triton.streaming.problem import ENDS, PLAIN, RESIDUAL, ROTATED, SWIGLU, Problem
 from tests.backends.triton.interpreter import exchange_words_once_a_launch
 from tests.backends.triton.streaming.llama import operands, workspace
@@ -63,7 +64,7 @@ SOUND = [
         )
     ),
     Spec("programs that stay for one block each", sized(SWIGLU, 1), ALL_STAY),
-    Spec("programs that stay for whole tiles", sized(RESIDUAL, 1)._replace(k=128), STAYS._replace(rows=2)),
+    Spec("programs that stay for whole tiles", sized(RESIDUAL, 1)._replace(k=128), STAYS._replace(rows=4)),
     Spec("programs that stay, of one block in all", sized(PLAIN, 1)._replace(n=8, k=32), STAYS),
     Spec("fp32, programs that stay", sized(ROTATED, 1, format_name="fp32"), STAYS),
     Spec("as many rows as columns of a tile", sized(PLAIN, 16), MANY),
@@ -85,7 +86,9 @@ def of(name: str, change: Change) -> Change:
 ROTATED_ONE, SWIGLU_MANY = sized(ROTATED, 1), sized(SWIGLU)
 BROKEN = [
     Spec("a row of weights too far", sized(PLAIN), MANY, of("w", lambda w: w.roll(1, 0))),
-    Spec("norm's weights of the next column", sized(PLAIN), MANY, of("norm", lambda norm: norm.roll(1))),
+    Spec("the norm's weights of the next column", sized(RESIDUAL), MANY, of("norm", lambda norm: norm.roll(1))),
+    Spec("squares of the next row", sized(PLAIN), MANY, of("squares", lambda squares: squares.roll(1, 1))),
+    Spec("squares of every other part left out", sized(PLAIN, 1), ONE, of("squares", lambda squares: _halved(squares))),
     Spec("no residual", sized(RESIDUAL), MANY, of("residual", torch.zeros_like)),
     Spec("X of the next row", sized(PLAIN), MANY, of("x", lambda x: x.roll(1, 0))),
     Spec("not normed", sized(PLAIN), MANY, wrong=sized(PLAIN, normed=False)),
@@ -97,6 +100,12 @@ BROKEN = [
     Spec("a stale page", sized(ROTATED), MANY, of("table", lambda table: table.roll(1, 0))),
     Spec("K for V", ROTATED_ONE, ONE, of("w", lambda w: torch.cat((w[:64], w[96:], w[64:96])))),
 ]
+
+
+def _halved(squares: torch.Tensor) -> torch.Tensor:
+    squares = squares.clone()
+    squares[1::2] = 0
+    return squares
 
 
 def _cut(x: torch.Tensor) -> torch.Tensor:
@@ -114,6 +123,11 @@ def drawn(p: Problem) -> Operands:
     given = operands(p, normal)
     given.w.div_(math.sqrt(p.k))
     given.y.fill_(float("nan"))
+    if p.normed:
+        given.squares.square_()
+    if p.end == RESIDUAL:
+        given.scaled.fill_(float("nan"))
+        given.left.zero_()
     if p.end != ROTATED:
         return given
     positions = torch.tensor((POSITIONS * p.m)[: p.m], dtype=torch.int32)
@@ -125,13 +139,16 @@ def drawn(p: Problem) -> Operands:
 
 
 def right(p: Problem, given: Operands) -> list[torch.Tensor]:
-    """By definition: Y; of what is rotated Q, and the newest keys and values; in float64."""
+    """By definition, in float64: Y; of what is added to a residual that times a norm's weights, and the sums of its squares; of
+    what is rotated Q, and the newest keys and values.
+    """
     x = given.x.double()
     if p.normed:
-        x = x * (x.square().mean(1, keepdim=True) + EPSILON).rsqrt() * given.norm.double()
+        x = x * (given.squares.double().sum(0)[:, None] / p.k + EPSILON).rsqrt()
     sums = x @ given.w.double().t()
     if p.end == RESIDUAL:
-        return [sums + given.residual.double()]
+        y = sums + given.residual.double()
+        return [y, y * given.norm.double(), y.square().sum(1)]
     if p.end == SWIGLU:
         gate, up = sums.chunk(2, 1)
         return [torch.nn.functional.silu(gate) * up]
@@ -166,6 +183,8 @@ def run(spec: Spec) -> tuple[list[torch.Tensor], list[torch.Tensor], Workspace]:
     found = [newest(p, given, cache) for cache in caches]
     changed = [int((cache != old).any(-1).sum()) for cache, old in zip(caches, before, strict=True)]
     assert all(count == p.m * p.kv_heads for count in changed) or spec.change, changed  # no place but the newest tokens'
+    if p.end == RESIDUAL:
+        found = [given.scaled, given.left.double().sum(0)]
     return [given.y, *found], expected, held
 
 
@@ -182,12 +201,15 @@ def distances_of(spec: Spec) -> dict[str, float]:
 
 
 def gathered() -> float:
-    """Rows of an embedding that are not those asked for: 0."""
+    """Numbers of an embedding's rows that are not those asked for, and distances of what they leave for a norm: 0."""
     embedding, tokens = torch.randn(50, 1100).to(torch.float16), torch.tensor([49, 0, 7], dtype=torch.int32)
     y = torch.full((3, 1100), float("nan"), dtype=torch.float16)
-    call = gathered_call(embedding, tokens, y)
+    norm, scaled, left = torch.randn(1100).to(torch.float16), y.clone(), torch.zeros(slots(1100, 3), 3)
+    call = gathered_call(embedding, tokens, y, norm, scaled, left)
     call.kernel[call.grid](*call.arguments, **call.constants)
-    return float((y != embedding[tokens.long()]).sum())
+    squares = y.double().square().sum(1)
+    is_apart = ((left.double().sum(0) - squares).abs() > 1e-6 * squares).sum() + (scaled != y * norm).sum()
+    return float((y != embedding[tokens.long()]).sum() + is_apart)
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ import torch
 from backends.triton.gemm.device import Device
 from backends.triton.streaming.call import Operands, Workspace, workspace_sizes
 from backends.triton.streaming.config import Config
+from backends.triton.streaming.norm import slots
 from backends.triton.streaming.problem import PLAIN, RESIDUAL, ROTATED, SWIGLU, Problem
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
@@ -30,9 +31,10 @@ def operands(p: Problem, empty: Empty) -> Operands:
     """``empty(*sizes, kind)`` makes a tensor."""
     kind = DTYPES[p.format]
     y = empty(p.m, p.n // 2 if p.end == SWIGLU else p.n, kind=kind)
-    more: dict[str, Any] = {"norm": empty(p.k, kind=kind)} if p.normed else {}
+    more: dict[str, Any] = {"squares": empty(slots(p.k, p.m), p.m, kind=torch.float32)} if p.normed else {}
     if p.end == RESIDUAL:
-        more["residual"] = empty(p.m, p.n, kind=kind)
+        more |= {name: empty(p.m, p.n, kind=kind) for name in ("residual", "scaled")}
+        more |= {"norm": empty(p.n, kind=kind), "left": empty(slots(p.n, p.m), p.m, kind=torch.float32)}
     if p.end == ROTATED:
         y = empty(p.m, p.q_heads, p.head_dim, kind=kind)
         cache = (PAGES, p.kv_heads, p.page_size, p.head_dim)
@@ -48,6 +50,4 @@ def operands(p: Problem, empty: Empty) -> Operands:
 
 def workspace(p: Problem, config: Config, device: Device, empty: Empty) -> Workspace:
     sizes = workspace_sizes(p, config, device)
-    return Workspace(
-        empty(sizes.parts, kind=torch.float32), empty(sizes.squares, kind=torch.float32), empty(sizes.arrived, kind=torch.int32)
-    )
+    return Workspace(empty(sizes.parts, kind=torch.float32), empty(sizes.arrived, kind=torch.int32))

@@ -73,7 +73,6 @@ def is_sound(spec: str, found: dict[str, Any]) -> None:
     assert found["spilled_bytes"] == 0, (spec, found)
     depends = name in ("sm_90", "sm_100")
     assert (found["waits"], found["triggers"]) == (depends, depends), (spec, found)
-    assert (found["brought_near"] > 0) == depends, (spec, found)
     assert found["loads_before_the_wait"] == 0, (spec, found)  # of what the launch before it may still write
 
 
@@ -94,8 +93,9 @@ def test_one_row_is_multiplied_where_its_weights_are_loaded_by_16_bytes(became: 
         assert found["wide_loads"] == 9
 
 
-def test_a_norm_costs_a_load_of_its_weights_and_no_other(became: Found) -> None:
-    assert became["sm_90/bf16/qkv/1"]["wide_loads"] == 10
+def test_a_product_behind_a_norm_reads_no_more_than_sums_of_squares_beside(became: Found) -> None:
+    """A quarter of 1024 of them with each block of K, by 8 bytes."""
+    assert became["sm_90/bf16/qkv/1"]["wide_loads"] == 9
 
 
 @pytest.mark.parametrize("spec", EIGHT_ROWS)
@@ -135,5 +135,5 @@ def test_programs_that_stay_copy_ahead_from_one_tile_into_the_next(became: Found
     found = became[spec]
     assert found["kernel"] == RESIDENT
     assert found["copies"] > 0
-    assert found["wide_loads"] == 0
+    assert found["wide_loads"] == (0 if "down" in spec else 2)  # sums of squares, before the loop
     assert found["shared_bytes"] > 2 * 8 * 1024 * 2  # two blocks of weights at least
