@@ -109,6 +109,8 @@ def streamed_call(
     )
     constants = constants_of(problem, config, device, dependent=dependent)
     options: dict[str, Any] = {"num_warps": config.warps, "num_stages": config.ahead if config.kernel != REGISTERS else 1}
+    if config.most_registers:
+        options["maxnreg"] = config.most_registers
     if dependent:
         options |= LAUNCH
     kernel = resident if config.kernel == RESIDENT else streamed

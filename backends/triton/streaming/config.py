@@ -19,12 +19,14 @@ NARROWEST = {False: 8, True: 16}  # columns of an instruction, on NVIDIA and on 
 MOST_SPLITS = 16
 FEWEST_BLOCKS = 2  # of K for each of several programs
 RESERVED_BYTES = 1024
+REGISTERS_OF_A_UNIT, MOST_REGISTERS, REGISTER_STEP = 65_536, 255, 8  # NVIDIA's, from Volta on
 
 
 class Config(NamedTuple):
     """``rows`` of W by ``block_k`` at a time in ``warps``; ``ahead`` blocks are under way; ``split`` programs share a tile.
 
-    Of the kernel whose programs stay there are ``a_unit``.
+    Of the kernel whose programs stay there are ``a_unit``.  A thread has ``most_registers``, or what the compiler gives it
+    where they are 0.
     """
 
     kernel: str
@@ -34,11 +36,13 @@ class Config(NamedTuple):
     ahead: int
     split: int = 1
     a_unit: int = 0
+    most_registers: int = 0
 
     @property
     def label(self) -> str:
         shared = f", {self.split} a tile" if self.split > 1 else f", {self.a_unit} a unit" if self.a_unit else ""
-        return f"{self.kernel} {self.rows}x{self.block_k}, {self.warps} warps, {self.ahead} ahead{shared}"
+        threads = f" of up to {self.most_registers} registers" if self.most_registers else ""
+        return f"{self.kernel} {self.rows}x{self.block_k}, {self.warps} warps{threads}, {self.ahead} ahead{shared}"
 
 
 class Shape(NamedTuple):
@@ -127,7 +131,7 @@ def shared_bytes(config: Config, problem: Problem, device: Device) -> int:
 
 def split_for(shape: Shape, problem: Problem, device: Device) -> Config:
     """As many programs a tile as give every unit those that are to be there, while each has blocks enough of K."""
-    whole = Config(*shape[:5])
+    whole = Config(*shape[:5], most_registers=_most_registers(shape, device))
     if shape.kernel == RESIDENT:
         return whole._replace(a_unit=shape.resident)
     wanted = -(-device.units * shape.resident // tiles(problem, whole))
@@ -135,11 +139,22 @@ def split_for(shape: Shape, problem: Problem, device: Device) -> Config:
     return whole._replace(split=max(1, min(wanted, most)))
 
 
+def _most_registers(shape: Shape, device: Device) -> int:
+    """Of a thread whose loads are all to be under way in registers: as many as the programs that are to be there leave it.
+
+    Not told so, NVIDIA's compiler has loads wait for earlier ones to free theirs.
+    """
+    if shape.kernel != REGISTERS or device.is_amd:
+        return 0
+    left = REGISTERS_OF_A_UNIT // (32 * shape.warps * shape.resident)
+    return min(MOST_REGISTERS, left // REGISTER_STEP * REGISTER_STEP)
+
+
 def _in_registers(problem: Problem, device: Device) -> list[Shape]:
     if problem.m > 1:
         return []
     of_warp = (64 if device.is_amd else 32) * LANE_BYTES // problem.number_bytes
-    shapes = [(8, 4, 1, 4), (4, 4, 2, 4), (8, 8, 1, 2), (4, 8, 1, 3), (8, 2, 1, 8), (8, 4, 2, 3), (4, 4, 1, 6)]
+    shapes = [(8, 4, 1, 3), (4, 4, 2, 4), (8, 8, 1, 1), (4, 8, 1, 3), (8, 2, 1, 6), (8, 4, 2, 3), (4, 4, 1, 6), (4, 2, 4, 8)]
     return [Shape(REGISTERS, rows, of_warp * warps, warps, ahead, resident) for rows, warps, ahead, resident in shapes]
 
 

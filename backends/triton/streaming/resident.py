@@ -92,7 +92,8 @@ def resident(
 
     factor = 1.0
     if NORMED:
-        factor = tl.rsqrt(sums_of_squares(squares_ptr, SLOTS, 1, 1)[:, None] / k + EPSILON)
+        # A number alone: as a tile it would have those of the loop lie as it does, read from shared memory one by one.
+        factor = tl.rsqrt(tl.sum(sums_of_squares(squares_ptr, SLOTS, 1, 1), 0) / k + EPSILON)
     products = tl.zeros((ROWS, BLOCK_K), tl.float32)
     for item in tl.range(first, last, num_stages=AHEAD):
         tile = item // blocks
