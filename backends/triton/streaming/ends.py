@@ -115,7 +115,7 @@ def rotated(
 
 
 @triton.jit
-def loaded(
+def read_beside(
     read,
     tile,
     n,
@@ -175,8 +175,8 @@ def ended(
 ):
     """The one of the above that a product has; ``PAIRS_OF`` as in ``rows``, of what is rotated half of a head's columns.
 
-    ``beside`` is what was ``loaded``.  ``written`` are Y, that times a norm's weights, sums of its squares, K and V; ``steps``
-    are from page to page and from head to head in K and in V.
+    ``beside`` is what was read by ``read_beside``.  ``written`` are Y, that times a norm's weights, sums of its squares, K and
+    V; ``steps`` are from page to page and from head to head in K and in V.
     """
     y_ptr, scaled_ptr, left_ptr, k_ptr, v_ptr = written
     k_page, k_head, v_page, v_head = steps

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import cuda
 
-from backends.triton.streaming.ends import ended, loaded
+from backends.triton.streaming.ends import ended, read_beside
 from backends.triton.streaming.norm import sums_of_squares
 from backends.triton.streaming.rows import rows_of
 
@@ -101,7 +101,7 @@ def streamed(
             acc = tl.dot(w, x.T, acc, input_precision="ieee")
         sums = acc
     else:
-        beside = loaded(read, tile, n, table_row, ROWS, COLUMNS, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+        beside = read_beside(read, tile, n, table_row, ROWS, COLUMNS, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
         # One row of X as a row of the tile, so that its numbers are loaded where those of W are that they meet.
         products = tl.zeros((ROWS, BLOCK_K), tl.float32)
         square = tl.zeros((max(1, A_BLOCK),), tl.float32)
@@ -142,5 +142,5 @@ def streamed(
                 squares = sums_of_squares(squares_ptr, SLOTS, M, COLUMNS)[None, :]
             sums = sums * tl.rsqrt(squares / k + EPSILON)
         if MULTIPLIED:  # before there are sums, registers are needed for these
-            beside = loaded(read, tile, n, table_row, ROWS, COLUMNS, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+            beside = read_beside(read, tile, n, table_row, ROWS, COLUMNS, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
         ended(sums, beside, written, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)

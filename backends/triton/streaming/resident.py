@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from triton.language.extra import cuda
 
-from backends.triton.streaming.ends import ended, loaded
+from backends.triton.streaming.ends import ended, read_beside
 from backends.triton.streaming.norm import sums_of_squares
 from backends.triton.streaming.rows import rows_of
 
@@ -114,7 +114,7 @@ def resident(
             sums = tl.sum(products, 1)[:, None] * factor
             products = tl.zeros((ROWS, BLOCK_K), tl.float32)
             if is_through & (begins >= first):
-                beside = loaded(read, tile, n, table_row, ROWS, 1, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+                beside = read_beside(read, tile, n, table_row, ROWS, 1, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
                 ended(sums, beside, written, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
             else:
                 slot = 2 * program.to(tl.int64) + (begins > first)
@@ -136,5 +136,5 @@ def resident(
                 has_part = (others <= highest)[None, :]
                 sums = tl.sum(tl.load(parts_ptr + places, mask=has_part & (places >= 0), other=0.0, cache_modifier=".cg"), 1)
                 sums = sums[:, None]
-                beside = loaded(read, tile, n, table_row, ROWS, 1, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
+                beside = read_beside(read, tile, n, table_row, ROWS, 1, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
                 ended(sums, beside, written, steps, tile, n, M, END, Q_HEADS, KV_HEADS, PAIRS_OF, PAGE)
