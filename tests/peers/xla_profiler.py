@@ -3,7 +3,7 @@
     python -m tests.peers.xla_profiler --backend xla --out DIR --seconds 200
 
 A launch is all that a turn of the program runs on the device, copies of what the program is handed left out.  Both say what a
-launch adds: a program's first ones, begun by a device that waited, run at other clocks than those that follow.
+launch adds: of a program's first launch, for which the device waited, nothing says that it takes as long as those that follow.
 """
 
 import tempfile

@@ -61,7 +61,7 @@ def make(name: str, task: Task, device: Device, loaded: Load = load, cuda: Any =
     """
     maker = Maker(task, device, loaded)
     choices = candidates(maker.problem, device)
-    best, made = maker.first(choices)
+    best, made = first_fitting(choices, maker.make)
     if name == "triton_tuned":
         made = _tuned(maker, task, best, made, choices, cuda)
     emulated = emulation(maker.problem, activation_of(task.workload), made.facts["instructions"])
@@ -108,10 +108,6 @@ class Maker:
             "compiler_cache": COMPILER_CACHE,
         }
         return Made(tuple(each.launch for each in ready), told)
-
-    def first(self, choices: Sequence[Config]) -> tuple[Config, Made]:
-        """See ``first_fitting``."""
-        return first_fitting(choices, self.make)
 
     def plan(self, config: Config) -> Plan:
         """By the lengths alone, so that new data needs no other."""

@@ -93,3 +93,11 @@ def test_seconds_of_compiling_have_no_planning_in_them(monkeypatch: pytest.Monke
     made = made_of(taking(1.0, compiled_to(BF16)), sets=2)
     assert made.facts["compile_s"] == 2.0
     assert passed_s == [1102.0]
+
+
+def test_memory_that_gives_out_is_not_called_a_configuration_that_does_not_fit() -> None:
+    def full(call: Call) -> Loaded:
+        raise torch.OutOfMemoryError("no room")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        made_of(full)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-import torch
 
 from backends.triton.decode import port
 from backends.triton.decode.plan import planned
@@ -73,14 +72,3 @@ def test_fp8_is_refused_where_no_instruction_converts_it() -> None:
     case = decode_case("triton", "fp8_e4m3")
     assert "sm_89" in (port.reason(case.workload, Device("80", 108, 166_912)) or "")
     assert port.reason(case.workload, HOPPER) is None
-
-
-def test_memory_that_gives_out_is_not_called_a_configuration_that_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    maker = object.__new__(port.Maker)
-
-    def full(config: Any, sets: Any = None) -> Any:
-        raise torch.OutOfMemoryError("no room")
-
-    monkeypatch.setattr(maker, "make", full)
-    with pytest.raises(torch.OutOfMemoryError):
-        maker.first([SOUND[0]])  # type: ignore[list-item]  # any stands for a configuration
