@@ -6,7 +6,7 @@ checked and no case is left out.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 from typing import Any, NamedTuple, Self
 
@@ -14,6 +14,7 @@ from suite import predict_cpu, predict_xla
 from suite.backend import DeviceInfo
 from suite.case import Case, Items, Regime, Workload, shape_label
 from suite.errors import UsageError
+from suite.gigabytes import gigabytes
 from suite.hardware.assign import assign
 from suite.hardware.makers import is_cpu
 from suite.hardware.spec import DEVICE_LINK, RATES, parse_pipe
@@ -84,17 +85,46 @@ def plan(config: RunConfig, slots: Sequence[DeviceSlot], calibrated: Collection[
     return tuple(cases)
 
 
-def check_count(config: RunConfig, cases: Sequence[PlannedCase], axes: str = "formats, shapes, regimes") -> None:
-    """Raise ``UsageError`` for more than ``max_cases`` cases on a device; ``axes`` are what can be shortened.
+def check_count(config: RunConfig, cases: Sequence[PlannedCase], axes: Sequence[str] = ()) -> None:
+    """Raise ``UsageError`` for more than ``max_cases`` cases on a device; ``axes`` can be shortened, without any the jobs' own.
 
     The cases of a search are counted by whoever knows what stands in for them: none of them is in a plan.
     """
-    most = max(Counter(case.slot for case in cases).values(), default=0)
-    if config.max_cases is not None and most > config.max_cases:
-        raise UsageError(
-            f"the plan has {most} cases for one device, above max_cases={config.max_cases}; "
-            f"shorten an axis ({axes}), or write max_cases=null for no limit"
+    counted = Counter(case.slot for case in cases)
+    fullest = max(counted, key=lambda slot: counted[slot], default=None)
+    if config.max_cases is None or fullest is None or counted[fullest] <= config.max_cases:
+        return
+    most = counted[fullest]
+    calibrating = sum(case.slot == fullest and case.case.workload.job == CalibrationJob.name for case in cases)
+    of_these = f" ({calibrating} of calibration)" if calibrating else ""
+    long = ", ".join(axes or _long_axes(config))
+    shorten = f"shorten an axis ({long}), or " if long else ""
+    raise UsageError(
+        f"the plan has {most} cases for one device{of_these}, above max_cases={config.max_cases}; {shorten}"
+        f"write max_cases={most}, or null for no limit"
+    )
+
+
+def _long_axes(config: RunConfig) -> Iterator[str]:
+    """The lists of several values that make more cases than one of them does."""
+    for name, settings in config.jobs.items():
+        job = find(name)
+        values = ((each.name, getattr(settings, each.name)) for each in fields(settings))
+        several = [(axis, given) for axis, given in values if isinstance(given, list) and len(given) > 1]
+        variants = _variant_count(job, settings)
+        yield from (
+            f"jobs.{name}.{axis}"
+            for axis, given in several
+            if _variant_count(job, replace(settings, **dict[str, Any]({axis: given[:1]}))) < variants
         )
+    if len(config.measure.regimes) > 1 or config.measure.regimes == ["standard"]:
+        yield "measure.regimes"
+
+
+def _variant_count(job: Job, settings: Any) -> int:
+    """Implementations of workloads with their switches, in one regime."""
+    implementations = len(set(settings.implementations))
+    return implementations * sum(len(job.switches(settings, workload)) for workload in job.workloads(settings))
 
 
 def ceilings(info: DeviceInfo | None, config: RunConfig) -> Ceilings | None:
@@ -318,7 +348,7 @@ def _planned(
     if machine.memory_bytes is not None and needed > machine.memory_bytes:
         verdict = Outcome.OUT_OF_MEMORY
         reason = (
-            f"needs {needed / 1e9:.4g} GB, predicted; {machine.memory_bytes / 1e9:.4g} GB of this device's memory is usable"
+            f"needs {gigabytes(needed, 4)}, predicted; {gigabytes(machine.memory_bytes, 4)} of this device's memory is usable"
         )
     return PlannedCase(
         slot=machine.slot.slot,

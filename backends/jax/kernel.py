@@ -16,6 +16,7 @@ from backends.jax.hlo import parse, targets
 from backends.jax.program import Compute, Loop, Operands, compile_launch, compile_loop, temporary_bytes
 from backends.seeds import mixed_seed
 from suite.backend import FEW_ELEMENTS, Observed, Probe, Reference
+from suite.gigabytes import gigabytes
 
 
 class Formula(Protocol):
@@ -187,6 +188,6 @@ def _refuse_without_room(needed: int) -> None:
     free = free if left is None else min(free, left)
     if needed > free:
         raise MemoryError(
-            f"XLA's program needs {needed / 1e9:.3g} GB beside its operands and output; {free / 1e9:.3g} GB are available; "
+            f"XLA's program needs {gigabytes(needed)} beside its operands and output; {gigabytes(free)} are available; "
             "take a smaller case"
         )

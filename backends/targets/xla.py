@@ -130,9 +130,9 @@ def attention(
     from backends.jax.attention.ways import WAYS
     from backends.jax.target import Target
     from suite.case import Case, Regime, Workload
-    from suite.jobs.attention.sizes import CAUSAL, Sizes, params_of, parse_heads
+    from suite.jobs.attention.sizes import CAUSAL, HEADS, Sizes, params_of
 
-    q_heads, kv_heads, head_dim, v_head_dim = parse_heads(heads)
+    q_heads, kv_heads, head_dim, v_head_dim = HEADS.parse(heads)
     sizes = Sizes(direction, 2, q_heads, kv_heads, ATTENDED, ATTENDED, head_dim, v_head_dim, CAUSAL)
     case = Case(Workload("attention", format, params_of(sizes)), implementation, "xla", Regime("cold", "sustained", "device"))
     if reason := attention.reason(case, Target(_kind(target))):
@@ -151,9 +151,9 @@ def decode(
     from backends.jax.decode.ways import WAYS
     from backends.jax.target import Target
     from suite.case import Case, Regime, Workload, items
-    from suite.jobs.decode.sizes import Sizes, params_of, parse_heads
+    from suite.jobs.decode.sizes import HEADS, Sizes, params_of
 
-    q_heads, kv_heads, head_dim, v_head_dim = parse_heads(heads)
+    q_heads, kv_heads, head_dim, v_head_dim = HEADS.parse(heads)
     sizes = Sizes(SEQUENCES, q_heads, kv_heads, 1, CACHED, head_dim, v_head_dim, page_size)
     workload = Workload("decode", format, params_of(sizes), semantics=items({"scaling": scaling} if scaling else {}))
     if reason := decode.reason(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from suite.commands.options import add_config_dir, add_json
 from suite.commands.output import json_array
+from suite.gigabytes import gigabytes
 
 if TYPE_CHECKING:
     from suite.commands.placing import Placed
@@ -217,7 +218,7 @@ def refuse_too_many(config: "RunConfig", cases: "Sequence[PlannedCase]", searche
         from suite.plan import check_count
         from suite.search.expected import sought
 
-        check_count(config, [*cases, *sought(searches)], "formats, regimes, search.finalists")
+        check_count(config, [*cases, *sought(searches)], ("formats", "regimes", "search.finalists"))
 
 
 def _case_lines(planned: Planned) -> Iterator[str]:
@@ -228,10 +229,10 @@ def _case_lines(planned: Planned) -> Iterator[str]:
         yield _line("case", width, "memory", "time")
     for title, case in zip(titles, planned.cases, strict=True):
         ending = f"{_verdict_words(case.verdict)}: {case.reason}" if case.verdict else f"{case.predicted_s:.1f} s"
-        yield _line(title, width, _gb(case.memory_bytes), ending)
+        yield _line(title, width, gigabytes(case.memory_bytes), ending)
     for each in planned.waiting:
         title = f"search {each.subject.name}{_on(each.subject.slot.slot, several)}  {_search_words(each)}"
-        yield _line(title, width, _gb(each.subject.outline.memory_bytes), f"{_search_s(each):.1f} s")
+        yield _line(title, width, gigabytes(each.subject.outline.memory_bytes), f"{_search_s(each):.1f} s")
 
 
 def _verdict_words(verdict: "Outcome") -> str:
@@ -242,10 +243,6 @@ def _verdict_words(verdict: "Outcome") -> str:
 
 def _on(slot: int, several: bool) -> str:
     return f"  device {slot}" if several else ""
-
-
-def _gb(size_bytes: int) -> str:
-    return f"{size_bytes / 1e9:.3g} GB"
 
 
 def _line(title: str, width: int, memory: str, time: str) -> str:
@@ -282,7 +279,7 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
         yield f"run {resumed.run}: {len(everything)} of its {resumed.planned} cases are left"
     if planned.waiting or any(case.case.workload.job != CALIBRATION for case in planned.cases):
         yield SKIPPED
-    yield f"{time_line(planned.config, planned.slots, everything, planned.hunting_s)}; at most {_gb(largest)} at once"
+    yield f"{time_line(planned.config, planned.slots, everything, planned.hunting_s)}; at most {gigabytes(largest)} at once"
     if planned.unchecked:
         yield f"memory was not checked and times are guesses: {planned.unchecked}; hardware=NAME plans for one of the table"
     else:
@@ -405,7 +402,7 @@ def not_searched_lines(searched: "Sequence[Subject]") -> Iterator[str]:
 def _device_words(slot: "DeviceSlot") -> str:
     if slot.info is None:
         return f"{slot.backend} (no device facts)"
-    return f"{slot.backend} {slot.info.name} ({slot.info.memory_bytes / 1e9:.3g} GB)"
+    return f"{slot.backend} {slot.info.name} ({gigabytes(slot.info.memory_bytes)})"
 
 
 def _json_row(planned: "PlannedCase", device: str | None) -> dict[str, Any]:

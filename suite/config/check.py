@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from suite.config.schema import OFFERED_JOBS, outside_names
-from suite.config.words import written
 from suite.errors import UsageError, nearest
 from suite.jobs.registry import find
 from suite.plan import parse_regime
 from suite.search.settings import check_search
 from suite.settings import RunConfig
+from suite.values import written
 
 OVERSIZE = ("refuse", "record")
 LONGEST_WAIT_S = 7 * 86400
@@ -28,6 +28,10 @@ def check(config: RunConfig) -> None:
         raise UsageError("store.url is empty; write the path of an SQLite file, such as store.url=roofbench.db")
     if config.resume is not None and not config.resume.strip():
         raise UsageError("resume is empty; write resume=latest, or a run that `roofbench show --runs` lists")
+    for key, chosen in (("jobs", config.jobs), ("backends", config.backends)):
+        for name, settings in chosen.items():
+            if settings.name not in (name, type(settings)().name):
+                raise UsageError(f"{key}.{name}.name={written(settings.name)} is not what it is called here; leave it out")
     config.measure.check()
     for label in config.measure.regimes:
         if label != "standard":

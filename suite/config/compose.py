@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from suite.config.check import check
-from suite.config.digits import HOLD_NUMBERS, refuse_other_digits
+from suite.config.digits import HOLD_NUMBERS, refuse_unread_numbers
 from suite.config.explain import explain
 from suite.config.interruption import interrupted_afterwards
 from suite.config.overrides import parse, refuse_hydras_own, refuse_sweeps, take_hardware, tidy
@@ -148,7 +148,7 @@ def _values(node: DictConfig) -> dict[str, Any]:
     for name, value in values.items():
         refuse_other_types(name, value, hints[name])
     for name in HOLD_NUMBERS:
-        refuse_other_digits(name, values[name])
+        refuse_unread_numbers(name, values[name])
     for group in ("jobs", "backends"):
         values[group] = {name: settings for name, settings in values[group].items() if selected(node[group][name])}
     return values

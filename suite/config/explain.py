@@ -21,7 +21,9 @@ from yaml import MarkedYAMLError
 from suite.config.plugin_files import without_file
 from suite.config.schema import GROUPS, outside_names
 from suite.config.unknown import no_such_key
-from suite.config.words import (
+from suite.errors import UsageError, nearest
+from suite.paths import shown
+from suite.values import (
     LIST_WANTED,
     NEITHER_TRUE_NOR_FALSE,
     NO_NULL,
@@ -30,10 +32,9 @@ from suite.config.words import (
     NOT_WHOLE,
     SETTINGS_WANTED,
     list_wanted,
+    not_whole,
     written,
 )
-from suite.errors import UsageError, nearest
-from suite.paths import shown
 
 LISTED_AT_MOST = 12  # a longer list of names is looked up with the command that prints it
 BY_NAME = ("job", "backend")  # groups whose files each fill one entry of ``jobs`` or ``backends``
@@ -254,5 +255,7 @@ def _wrong_type(key: str, error: OmegaConfBaseException) -> str:
         if said in str(error):
             if meaning == LIST_WANTED:
                 meaning = list_wanted(error.value, _element_type(error))
+            elif meaning == NOT_WHOLE:
+                meaning = not_whole(error.value)
             return f"{key}={value} {meaning.format(key=key, value=value)}"
     return f"{key}={value}: {one_line(error)}"

@@ -12,7 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString
 from hydra.errors import HydraException
 
-from suite.config.digits import HOLD_NUMBERS, refuse_other_digits
+from suite.config.digits import HOLD_NUMBERS, refuse_unread_numbers
 from suite.config.explain import BY_NAME, one_line
 from suite.config.plugin_settings import plugin_sheet_ids
 from suite.config.schema import GROUPS, OPTIONAL_GROUPS, RunSchema
@@ -38,6 +38,9 @@ def parse(text: str) -> Override:
             raise UsageError(f"cannot read the override {text}: {_quoting(text, found[1])}") from error
         hint = "write key=value, and quote what the shell or Hydra would split: 'key=\"a, b\"'"
         raise UsageError(f"cannot read the override {text}: {one_line(error)}; {hint}") from error
+    except ValueError as error:  # Python reads no number of more digits than these, which Hydra does not look for
+        most = sys.get_int_max_str_digits()
+        raise UsageError(f"{text.partition('=')[0]} has a number of more than {most} digits; write fewer") from error
 
 
 def _refuse_unread(text: str) -> None:
@@ -99,7 +102,7 @@ def _tidy(text: str, override: Override, config_dir: Path | None) -> str:
     group = override.key_or_group
     _refuse_misplaced(text, group)
     if group.partition(".")[0] in HOLD_NUMBERS and not override.is_delete():
-        refuse_other_digits(group, _given(override))
+        refuse_unread_numbers(group, _given(override))
     if override.is_delete() and group not in GROUPS and not _may_be_deleted(group):
         raise UsageError(f"{text} removes a setting that every run has; write {group}=VALUE, or leave it out for the default")
     if group not in GROUPS or override.is_sweep_override():

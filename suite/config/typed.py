@@ -9,7 +9,8 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from suite.config.words import (
+from suite.errors import UsageError
+from suite.values import (
     NEITHER_TRUE_NOR_FALSE,
     NO_NULL,
     NOT_A_NUMBER,
@@ -17,9 +18,9 @@ from suite.config.words import (
     NOT_WHOLE,
     SETTINGS_WANTED,
     list_wanted,
+    not_whole,
     written,
 )
-from suite.errors import UsageError
 
 PLAIN: dict[type, tuple[Any, str]] = {
     bool: (bool, NEITHER_TRUE_NOR_FALSE),
@@ -48,7 +49,7 @@ def refuse_other_types(key: str, value: Any, kind: Any) -> None:
 def _refuse_plain(key: str, value: Any, kind: type) -> None:
     accepted, says = PLAIN[kind]
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise _wrong(key, value, says)
+        raise _wrong(key, value, not_whole(value) if kind is int else says)
 
 
 def _refuse_in_union(key: str, value: Any, kinds: tuple[Any, ...]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from suite.case import Case, Regime, Workload, items
 from suite.jobs.attention import AttentionJob, Sizes
-from suite.jobs.attention.sizes import SLIDING_WINDOW, params_of, parse_heads
+from suite.jobs.attention.sizes import HEADS, SLIDING_WINDOW, params_of
 from suite.measure.verify import check, expect, probe
 from suite.measurement import Check
 
@@ -29,7 +29,7 @@ def attention_case(
     regime: Regime = COLD,
 ) -> Case:
     """One case; ``window`` is that of a sliding window."""
-    q_heads, kv_heads, head_dim, v_head_dim = parse_heads(heads)
+    q_heads, kv_heads, head_dim, v_head_dim = HEADS.parse(heads)
     windowed = window if mask == SLIDING_WINDOW else None
     sizes = Sizes(direction, batch, q_heads, kv_heads, length, length, head_dim, v_head_dim, mask, windowed)
     workload = Workload("attention", format_name, params_of(sizes), distribution, items(semantics or {}))

@@ -9,7 +9,7 @@ from backends.torch import jobs
 from backends.torch.decode.kernel import DecodeKernel
 from suite.case import Case, Regime, Workload, items
 from suite.jobs.decode import FORMATS, DecodeJob, Sizes, scaling_of, sizes_of
-from suite.jobs.decode.sizes import params_of, parse_heads
+from suite.jobs.decode.sizes import HEADS, params_of
 from suite.measure.verify import check, expect, probe
 from suite.measurement import Check
 from tests.backends.cases import any_cpu
@@ -40,7 +40,7 @@ def decode_case(
     regime: Regime = COLD,
 ) -> Case:
     """One case; ``scaling`` and ``activation`` are the format's usual ones where none is given."""
-    q_heads, kv_heads, head_dim, v_head_dim = parse_heads(heads)
+    q_heads, kv_heads, head_dim, v_head_dim = HEADS.parse(heads)
     sizes = Sizes(
         batch, q_heads, kv_heads, q_len, kv_len, head_dim, v_head_dim, page_size, order, lengths, shared_prefix=shared_prefix
     )

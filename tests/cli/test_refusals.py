@@ -257,7 +257,11 @@ STORES = [
     ("device=1", "device=1 is not among the devices of backend 'fake' (0); `roofbench devices` lists what there is"),
     ("device=GPU", "device=GPU is not among the devices of backend 'fake' (Simulated Accelerator);"),
     ("jobs.gemm.shapes=[200000x200000x200000]", "choose smaller shapes, or oversize=record to store such cases"),
-    ("max_cases=2", "the plan has 7 cases for one device, above max_cases=2;"),
+    (
+        "max_cases=2",
+        "the plan has 7 cases for one device (5 of calibration), above max_cases=2; shorten an axis (measure.regimes), or "
+        "write max_cases=7, ",
+    ),
 ]
 
 

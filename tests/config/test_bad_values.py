@@ -114,10 +114,11 @@ CASES = [
         "measure.deadlines=3 is one value where settings are expected; write measure.deadlines.NAME=VALUE",
     ),
     ("measure.target=abc", "measure.target=abc is not a number"),
-    ("max_cases=1.5", "max_cases=1.5 is not a whole number"),
-    ("jobs.gemm.m=[1,x]", "jobs.gemm.m[1]=x is not a whole number"),
+    ("max_cases=1.5", "max_cases=1.5 is not a whole number; write digits from 0 to 9, as in 16"),
+    ("jobs.gemm.m=[1,x]", "jobs.gemm.m[1]=x is not a whole number; write digits from 0 to 9, as in 16"),
+    ("jobs.gemm.m=[1e3]", "jobs.gemm.m[0]=1000.0 is not a whole number; write 1000"),
     ("measure.telemetry=maybe", "measure.telemetry=maybe is neither true nor false"),
-    ("note=[1]", "note=[1] is not text"),
+    ("note=[1]", "note=[1] is not text; write it without brackets or braces"),
     (
         "jobs.gemm.m=x",
         "jobs.gemm.m=x is not a whole number, and a list of these is expected; write jobs.gemm.m=[NUMBER,NUMBER]",
@@ -131,6 +132,12 @@ CASES = [
     ("store.url=???", "store.url has no value; set it with store.url=VALUE"),
     ("store.url=${nope}", "store.url: Interpolation key 'nope' not found"),
     # Grammar.
+    ("seed=" + "9" * 5000, "seed has a number of more than 4300 digits; write fewer"),
+    ("jobs.gemm.shapes=[" + "9" * 5000 + "]", "jobs.gemm.shapes has a number of more than 4300 digits; write fewer"),
+    (
+        "jobs.gemm.shapes=['" + "9" * 5000 + "x4x4']",
+        f"jobs.gemm.shapes[0]={'9' * 57}... has a number of more than 64 digits; write fewer",
+    ),
     ("quick", f"'quick' {NO_OVERRIDE}"),
     ("a b", f"'a b' {NO_OVERRIDE}"),
     ("=3", f"'=3' {NO_OVERRIDE}"),
@@ -182,7 +189,9 @@ CASES = [
     ("resume=", "resume is empty; write resume=latest, or a run that `roofbench show --runs` lists"),
     ("max_time_s=inf", "max_time_s=inf is not finite; leave it out for no limit"),
     ("max_kernel_s=inf", "max_kernel_s=inf is not finite; leave it out for no limit"),
-    ("jobs.gemm.m=[0]", "jobs.gemm.m has 0; tokens go from 1 to 2147483647"),
+    ("jobs.gemm.m=[0]", "jobs.gemm.m has 0; it goes from 1 to 2147483647; write 1"),
+    ("jobs.gemm.name=attention", "jobs.gemm.name=attention is not what it is called here; leave it out"),
+    ("backends.auto.name=3", "backends.auto.name=3 is not what it is called here; leave it out"),
     # What cannot be left out or is no list.
     ("~seed", "~seed removes a setting that every run has; write seed=VALUE, or leave it out for the default"),
     ("~jobs", "~jobs removes a setting that every run has; write jobs=VALUE, or leave it out for the default"),

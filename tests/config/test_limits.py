@@ -44,7 +44,11 @@ def test_an_experiment_stays_under_its_limit(experiment: str, most: int, slot: D
 
 def test_more_cases_than_the_limit_are_refused_with_the_remedy() -> None:
     config = compose(["experiment=quick", "jobs.gemm.models=[llama-3-8b]"])
-    with pytest.raises(UsageError, match=r"for one device, above max_cases=60; .*max_cases=null"):
+    with pytest.raises(
+        UsageError,
+        match=r"for one device \(5 of calibration\), above max_cases=60; shorten .*jobs.gemm.formats, .*, or write "
+        r"max_cases=\d+, or null for no",
+    ):
         plan(config, [H200], ())
 
 

@@ -55,7 +55,7 @@ def test_true_and_false_are_taken_as_text_too(monkeypatch: pytest.MonkeyPatch) -
     ("text", "said"),
     [
         ("measure:\n  telemetry: 2\n", "experiment/mine: measure.telemetry=2 is neither true nor false"),
-        ("seed: \u0663\n", "experiment/mine: seed=\u0663 is not a whole number"),
+        ("seed: \u0663\n", "experiment/mine: seed=\u0663 is not a whole number; write digits from 0 to 9, as in 16"),
         ("max_time_s: '\u0663.\u0665'\n", "experiment/mine: max_time_s=\u0663.\u0665 is not a number"),
         (
             "jobs:\n  gemm:\n    shapes: ['\u0663x4x4']\n",
@@ -72,8 +72,8 @@ def test_a_file_is_held_to_it_as_the_command_line_is(text: str, said: str, tmp_p
 @pytest.mark.parametrize(
     ("override", "said"),
     [
-        ("seed='\u0663'", "seed=\u0663 is not a whole number"),
-        ("max_cases='\u0663\u0660'", "max_cases=\u0663\u0660 is not a whole number"),
+        ("seed='\u0663'", "seed=\u0663 is not a whole number; write digits from 0 to 9, as in 16"),
+        ("max_cases='\u0663\u0660'", "max_cases=\u0663\u0660 is not a whole number; write digits from 0 to 9, as in 16"),
         ("wait_s='\u0663.\u0665'", "wait_s=\u0663.\u0665 is not a number"),
         ("measure.target='\u0660.\u0660\u0661'", "measure.target=٠.٠١: '٠' is none of the digits 0 to 9; write 0.01"),
         ("jobs.gemm.m=[4,'\u0663']", "jobs.gemm.m[1]=\u0663: '\u0663' is none of the digits 0 to 9; write 3"),

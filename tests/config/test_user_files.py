@@ -81,7 +81,7 @@ BROKEN = [
     ("max_casess: 3\n", "experiment/mine: unknown key 'max_casess'; did you mean 'max_cases'?"),
     ("jobs:\n  gemm:\n    shaps: [1]\n", "experiment/mine: unknown key 'jobs.gemm.shaps'; did you mean 'shapes'?"),
     ("jobs:\n  gem:\n    shapes: [1]\n", "unknown job 'gem' in jobs.gem; did you mean 'gemm'?"),
-    ("max_cases: many\n", "experiment/mine: max_cases=many is not a whole number"),
+    ("max_cases: many\n", "experiment/mine: max_cases=many is not a whole number; write digits from 0 to 9, as in 16"),
     ("measure: null\n", "experiment/mine: measure=null may not be null; leave it out for the default"),
     ("jobs:\n  gemm:\n    shapes: [0x1x1]\n", "shape '0x1x1' has m=0; sizes go from 1 to 2147483647"),
     ("note: ${nope.x}\n", "note: Interpolation key 'nope.x' not found"),

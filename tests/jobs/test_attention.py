@@ -8,7 +8,7 @@ import pytest
 from suite.case import Case, Regime, shape_label
 from suite.errors import UsageError
 from suite.jobs.attention import FORMATS, AttentionJob, AttentionSettings, sizes_of
-from suite.jobs.attention.sizes import parse_heads, visible_pairs
+from suite.jobs.attention.sizes import HEADS, visible_pairs
 
 JOB = AttentionJob()
 
@@ -111,7 +111,7 @@ def test_workloads_repeat_nothing_and_leave_out_sequences_longer_than_all_tokens
     [("16x128", (16, 16, 128, 128)), ("32/8x128", (32, 8, 128, 128)), ("128x192/128", (128, 128, 192, 128))],
 )
 def test_heads_are_read_as_they_are_written(text, heads):
-    assert parse_heads(text) == heads
+    assert HEADS.parse(text) == heads
     assert shape_label(only(heads=[text])) == f"forward {text} 16x1024 full"
 
 
@@ -124,22 +124,31 @@ def test_a_title_says_what_was_computed():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"heads": ["16"]}, "heads '16' are not HEADSxHEAD_DIM"),
-        ({"heads": ["16/6x128"]}, "no multiple of the 6"),
-        ({"heads": ["8/16x128"]}, "no more of K and V than of Q"),
-        ({"heads": ["16x100"]}, "head_dim of 100"),
+        ({"heads": ["16"]}, "jobs.attention.heads has 16, not HEADSxHEAD_DIM; write for instance 16x128, 32/8x128 or "),
+        ({"heads": ["16/6x128"]}, "16/6x128: 16 heads of Q are no multiple of the 6 of K and V; write 16/4x128"),
+        ({"heads": ["8/16x128"]}, "8/16x128: heads of K and V go from 1 to the 8 of Q; write 8x128"),
+        ({"heads": ["2000x128"]}, "2000x128: heads of Q go from 1 to 1024; write 1024x128"),
+        ({"heads": ["16x100"]}, "16x100: columns of a head are a multiple of 8 from 8 to 512; write 16x96"),
+        ({"heads": ["16x128/1000"]}, "16x128/1000: columns of a head are a multiple of 8 from 8 to 512; write 16x128/512"),
+        ({"heads": ["16x128", None]}, "jobs.attention.heads has null, not HEADSxHEAD_DIM"),
         ({"heads": []}, "jobs.attention.heads is empty"),
         ({"masks": ["casual"]}, "did you mean 'causal'"),
         ({"directions": []}, "jobs.attention.directions is empty"),
         ({"implementations": ["library"]}, "unknown implementation 'library'"),
-        ({"tokens": [10000]}, "no multiple of the 1024"),
+        (
+            {"tokens": [10000]},
+            "tokens=[10000] leaves nothing of seq_lens=[1024]: tokens are those of whole sequences; write tokens=[10240]",
+        ),
         ({"tokens": [512]}, "write tokens=[1024]"),
-        ({"seq_lens": [0]}, "lengths go from 1"),
+        ({"seq_lens": [0]}, "jobs.attention.seq_lens has 0; it goes from 1 to 1048576; write 1"),
         ({"windows": []}, ""),
         ({"windows": [], "masks": ["sliding_window"]}, "jobs.attention.windows is empty"),
         ({"scaling": "row"}, "unknown scaling 'row'"),
+        ({"scaling": {"a": None}}, "unknown scaling '{a:null}' in jobs.attention.scaling"),
         ({"scaling": []}, "jobs.attention.scaling is empty"),
-        ({"hadamard": "yes"}, "neither true nor false"),
+        ({"hadamard": "yes"}, "jobs.attention.hadamard=yes is neither true nor false"),
+        ({"hadamard": [[True]]}, "jobs.attention.hadamard=[true] is neither true nor false"),
+        ({"hadamard": []}, "jobs.attention.hadamard is empty; leave it out for the default"),
         ({"directions": ["backward"], "formats": ["fp8_e4m3"]}, "has no gradients"),
     ],
 )

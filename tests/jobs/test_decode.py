@@ -12,7 +12,7 @@ from suite.jobs.decode import FORMATS, DecodeJob, DecodeSettings, sizes_of
 from suite.jobs.decode.cache import cache_bytes
 from suite.jobs.decode.formats import scaling_of
 from suite.jobs.decode.job import bytes_of, is_in_one_piece, separate_bytes_of
-from suite.jobs.decode.sizes import parse_heads
+from suite.jobs.decode.sizes import HEADS
 
 JOB = DecodeJob()
 H200_RIDGE = 206  # FLOP per byte
@@ -183,7 +183,7 @@ def test_repeated_values_of_an_axis_are_one():
     ],
 )
 def test_heads_are_read_as_they_are_written(text, heads):
-    assert parse_heads(text) == heads
+    assert HEADS.parse(text) == heads
     assert shape_label(only(heads=[text])).startswith(f"{text} 32x1/4096 ")
 
 
@@ -200,25 +200,45 @@ def test_a_title_says_what_was_computed():
     ("settings", "words"),
     [
         ({"formats": ["fp4"]}, "unknown format 'fp4' in jobs.decode.formats"),
-        ({"heads": ["32"]}, "heads '32' are not HEADSxHEAD_DIM"),
-        ({"heads": ["32/6x128"]}, "no multiple of the 6"),
-        ({"heads": ["8/32x128"]}, "no more of K and V than of Q"),
-        ({"heads": ["32/0x128"]}, "are not 1 to 1024"),  # 0 was taken as not given
-        ({"heads": ["32/8x128/0"]}, "head_dim of 0"),
-        ({"heads": ["32x100"]}, "head_dim of 100"),
-        ({"heads": ["32x128/256"]}, "the first columns of the keys"),
+        (
+            {"heads": ["32"]},
+            "jobs.decode.heads has 32, not HEADSxHEAD_DIM; write for instance 32x128, 32/8x128 or 128/1x576/512",
+        ),
+        ({"heads": ["4/3x32"]}, "4/3x32: 4 heads of Q are no multiple of the 3 of K and V; write 4/2x32"),
+        ({"heads": ["8/32x128"]}, "8/32x128: heads of K and V go from 1 to the 8 of Q; write 8x128"),
+        (
+            {"heads": ["32/0x128"]},
+            "32/0x128: heads of K and V go from 1 to the 32 of Q; write 32/1x128",
+        ),  # 0 was taken as not given
+        ({"heads": ["32/8x128/0"]}, "columns of a head are a multiple of 8 from 8 to 1024; write 32/8x128/8"),
+        ({"heads": ["32x100"]}, "columns of a head are a multiple of 8 from 8 to 1024; write 32x96"),
+        (
+            {"heads": ["32x128/256"]},
+            "values of 256 columns, more than the 128 of keys, whose first columns they are in MLA; write 32x128",
+        ),
+        ({"heads": ["9" * 5000 + "x128"]}, "not HEADSxHEAD_DIM"),
         ({"heads": []}, "jobs.decode.heads is empty"),
         ({"lengths": ["ragged"]}, "unknown spread of lengths 'ragged'"),
         ({"page_orders": ["randm"]}, "did you mean 'random'"),
         ({"implementations": ["tritn"]}, "did you mean 'triton'"),
-        ({"page_sizes": [0]}, "jobs.decode.page_sizes has 0; it goes from 1 to 128"),
-        ({"page_sizes": [256]}, "goes from 1 to 128"),
+        ({"page_sizes": [0]}, "jobs.decode.page_sizes has 0; it goes from 1 to 128; write 1"),
+        ({"page_sizes": [256]}, "goes from 1 to 128; write 128"),
+        (
+            {"page_sizes": [16.0]},
+            "jobs.decode.page_sizes has 16.0, which is not a whole number; write 16; it goes from 1 to 128",
+        ),
         ({"batches": [0]}, "goes from 1 to 4096"),
         ({"kv_lens": []}, "jobs.decode.kv_lens is empty"),
         ({"q_lens": [9]}, "goes from 1 to 8"),
-        ({"q_lens": [4], "kv_lens": [2]}, "above the 2 tokens of the shortest sequence"),
-        ({"shared_prefixes": [100]}, "write 112"),
-        ({"shared_prefixes": [4096]}, "leaves nothing"),
+        (
+            {"q_lens": [4], "kv_lens": [2]},
+            "leaves nothing: q_lens=4 of kv_lens=2, lengths=equal: some sequence has fewer tokens; "
+            "write q_lens=[2], or longer kv_lens",
+        ),
+        ({"shared_prefixes": [100]}, "write shared_prefixes=[112]"),
+        ({"shared_prefixes": [65], "kv_lens": [64]}, "write shared_prefixes=[48]"),
+        ({"shared_prefixes": [64], "page_sizes": [128], "kv_lens": [65]}, "write shared_prefixes=[0]"),
+        ({"shared_prefixes": [4096]}, "some sequence is no longer than that; write shared_prefixes=[4080], or longer kv_lens"),
         ({"scaling": "row"}, "unknown scaling 'row'"),
         ({"scaling": []}, "jobs.decode.scaling is empty"),
         ({"activation": "fp32"}, "unknown activation 'fp32'"),

@@ -30,6 +30,11 @@ from suite.jobs.decode_step import passed_over as of_decode_step
             ["left out: scaling=head, hadamard=true: no format of this run has scales"],
         ),
         ({"scaling": "head", "formats": ["bf16", "fp8_e4m3"]}, []),
+        (
+            {"tokens": [4096, 3000], "seq_lens": [1000, 1024]},
+            ["left out: seq_lens=1000 of tokens=4096, seq_lens=1024 of tokens=3000: tokens are those of whole sequences"],
+        ),
+        ({"windows": []}, []),
         ({"windows": [512]}, ["left out: windows=[512]: masks name no sliding_window"]),
         ({"windows": [512], "masks": ["sliding_window"]}, []),
         ({}, []),
@@ -48,6 +53,15 @@ def test_of_attention(settings: dict[str, Any], told: list[str]) -> None:
         ),
         ({"kv_lens": [65, 4096], "shared_prefixes": [0, 64]}, []),
         (
+            {"kv_lens": [2, 4096], "q_lens": [1, 4], "shared_prefixes": [0, 2], "page_sizes": [1, 16]},
+            [
+                "left out: shared_prefixes=2 of kv_lens=2, lengths=equal: some sequence is no longer than that",
+                "left out: shared_prefixes=2 in page_sizes=16 of kv_lens=2, lengths=equal; shared_prefixes=2 in page_sizes=16 "
+                "of kv_lens=4096, lengths=equal: whole pages are shared, and no sequence is all shared",
+                "left out: q_lens=4 of kv_lens=2, lengths=equal: some sequence has fewer tokens",
+            ],
+        ),
+        (
             {"scaling": "token", "activation": ["fp16"]},
             ["left out: scaling=token, activation=fp16: no format of this run has 8 bits"],
         ),
@@ -63,6 +77,8 @@ def test_of_a_decode_step() -> None:
     asked = DecodeStepSettings(parts=["step", "weights"], formats=["bf16", "w8a16"])
     assert list(of_decode_step.lines(asked)) == ["left out: parts=step in w8a16: it is in bf16, fp16, fp32"]
     assert list(of_decode_step.lines(DecodeStepSettings())) == []
+    weights = DecodeStepSettings(parts=["weights"], kv_lens=[64])
+    assert list(of_decode_step.lines(weights)) == ["left out: kv_lens=[64]: parts name no step"]
 
 
 @pytest.mark.parametrize(

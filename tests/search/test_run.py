@@ -281,7 +281,11 @@ REFUSED = [
     ("search.budget_s=0", "search.budget_s=0.0 is not between 0.001 and 86400"),
     ("search.finalists=0", "search.finalists=0 is not between 1 and 64"),
     ("search.step=16", "search.step=16 makes 1342177280 shapes, above 1000000; take a larger step"),
-    ("max_cases=10", "the plan has 11 cases for one device, above max_cases=10; shorten an axis (formats, regimes, search."),
+    (
+        "max_cases=10",
+        "the plan has 11 cases for one device (5 of calibration), above max_cases=10; shorten an axis ("
+        "formats, regimes, search.finalists), or write max_cases=11, or null for no limit\n",
+    ),
     (
         "max_time_s=4",
         "max_time_s=4 is too short for a search to come any further: to warm up (search.warm_up_s=5) and to look once",

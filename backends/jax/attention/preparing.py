@@ -20,6 +20,7 @@ from backends.jax.hlo import parse
 from backends.jax.kernel import Plan
 from backends.jax.target import FORMATS, Target
 from suite.case import Case, Workload
+from suite.gigabytes import gigabytes
 from suite.jobs.attention import Sizes, sizes_of
 
 SCORE_BYTES = 4
@@ -71,7 +72,7 @@ def _refuse_too_large(sizes: Sizes) -> None:
     needed, free = SCORE_ARRAYS * SCORE_BYTES * sizes.pairs, memory_available_bytes()
     if needed > free:
         raise MemoryError(
-            f"scores of all pairs need {needed / 1e9:.3g} GB; {free / 1e9:.3g} GB are available; take fewer tokens or heads"
+            f"scores of all pairs need {gigabytes(needed)}; {gigabytes(free)} are available; take fewer tokens or heads"
         )
 
 

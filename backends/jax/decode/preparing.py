@@ -23,6 +23,7 @@ from backends.jax.hlo import parse
 from backends.jax.kernel import Plan
 from backends.jax.target import Target
 from suite.case import Case, Workload
+from suite.gigabytes import gigabytes
 from suite.jobs.decode import FORMATS, DecodeJob, activation_of, scaling_of, sizes_of
 from suite.jobs.decode.cache import cache_bytes
 from suite.jobs.decode.job import bytes_of, separate_bytes_of
@@ -85,7 +86,7 @@ def _refuse_too_large(step: Step) -> None:
     needed, free = numbers * WIDE_BYTES, memory_available_bytes()
     if needed > free:
         raise MemoryError(
-            f"gathered keys and values need {needed / 1e9:.3g} GB; {free / 1e9:.3g} GB are available; take smaller batches or "
+            f"gathered keys and values need {gigabytes(needed)}; {gigabytes(free)} are available; take smaller batches or "
             "kv_lens"
         )
 

@@ -14,6 +14,7 @@ from backends.torch.data import Operand
 from backends.torch.target import Target
 from backends.torch.way import Made
 from suite.case import Workload
+from suite.gigabytes import gigabytes
 from suite.jobs.attention import AttentionJob, Sizes
 from suite.jobs.emulation import EXECUTED_PIPE, TRAFFIC_BYTES
 
@@ -42,7 +43,7 @@ class Scores:
         """A host gives out memory that it does not have, and ends whoever then uses it."""
         needed, free = len(SCORES) * self.bytes, memory_available_bytes()
         if self.device.type == "cpu" and needed > free:
-            raise MemoryError(f"scores of all pairs need {needed / 1e9:.3g} GB, twice; {free / 1e9:.3g} GB are available")
+            raise MemoryError(f"scores of all pairs need {gigabytes(needed)}, twice; {gigabytes(free)} are available")
 
     def soften(self, q: torch.Tensor, k: torch.Tensor, factor: torch.Tensor | None) -> torch.Tensor:
         """The weights of all pairs; ``factor`` (batch x heads of keys, group, 1, 1) is what scales of Q and K multiply by."""

@@ -16,6 +16,7 @@ from backends.torch.decode.way import Task, Way
 from backends.torch.target import Target
 from backends.torch.way import Made
 from suite.case import Workload
+from suite.gigabytes import gigabytes
 from suite.jobs.decode import FORMATS, activation_of, scaling_of
 from suite.jobs.decode.cache import SCALE_BYTES
 from suite.jobs.decode.job import bytes_of
@@ -144,7 +145,7 @@ class Gathered:
         needed, free = self.numbers * int(WIDE.itemsize) + 2 * self.score_bytes, memory_available_bytes()
         if self.device.type == "cpu" and needed > free:
             raise MemoryError(
-                f"gathered keys and values need {needed / 1e9:.3g} GB; {free / 1e9:.3g} GB are available; take smaller batches "
+                f"gathered keys and values need {gigabytes(needed)}; {gigabytes(free)} are available; take smaller batches "
                 "or kv_lens"
             )
 

@@ -6,22 +6,22 @@ from itertools import product
 from typing import Any
 
 from suite.case import Case, Items, Regime, Workload
-from suite.errors import UsageError, nearest
+from suite.errors import UsageError
 from suite.jobs.attention.formats import FORMATS, SCALE_BYTES, AttentionFormat, scaling_of, semantics_of
 from suite.jobs.attention.sizes import (
     DIRECTIONS,
+    HEADS,
     LARGEST_LENGTH,
     MASKS,
     SLIDING_WINDOW,
-    Heads,
     Sizes,
     params_of,
-    parse_heads,
     sizes_of,
 )
 from suite.jobs.attention.tolerance import tolerance
-from suite.jobs.axes import listed
+from suite.jobs.axes import check_choices, check_counts, check_names, check_truths, listed
 from suite.settings import JobSettings
+from suite.values import written
 from suite.work import Footprint, Work
 
 # Who computes.  ``naive`` writes the scores to memory; ``library_*`` are the backends of torch's
@@ -54,8 +54,8 @@ class AttentionSettings(JobSettings):
 
     ``heads`` are ``16x128`` (heads x head_dim), ``32/8x128`` (query heads / heads of K and V), ``128x192/128`` (columns of Q
     and K / columns of V).  ``tokens`` are those of all sequences together: a length in ``seq_lens`` takes tokens / length
-    sequences.  ``masks``: ``full``, ``causal`` (no key behind the query) and ``sliding_window`` (of those before it the latest
-    of each length in ``windows``, itself included).
+    sequences, and is left out of tokens that are no multiple of it.  ``masks``: ``full``, ``causal`` (no key behind the query)
+    and ``sliding_window`` (of those before it the latest of each length in ``windows``, itself included).
 
     ``scaling`` is one value or a list of what shares a scale in fp8: ``tensor`` or ``head``; null is ``tensor``.  ``hadamard``,
     true or false or both, has fp8 rotate Q and K by a random-sign Hadamard matrix before they are rounded (incoherent
@@ -96,19 +96,16 @@ class AttentionJob:
             "implementations": self.implementations,
         }
         for axis, valid in axes.items():
-            for given in getattr(settings, axis):
-                if given not in valid:
-                    raise UsageError(f"unknown {axis[:-1]} '{given}' in jobs.attention.{axis}{nearest(str(given), valid)}")
-            if not getattr(settings, axis):
-                raise UsageError(f"jobs.attention.{axis} is empty; name at least one of {', '.join(valid)}")
+            check_names(self.name, axis, getattr(settings, axis), valid)
+        slides = SLIDING_WINDOW in settings.masks  # without that mask windows may be empty
+        for axis in ("tokens", "seq_lens", *["windows"] * bool(slides or settings.windows)):
+            check_counts(self.name, axis, getattr(settings, axis), range(1, LARGEST_LENGTH + 1))
+        check_choices(self.name, "scaling", settings.scaling, [each for fmt in FORMATS.values() for each in fmt.scalings])
+        check_truths(self.name, "hadamard", settings.hadamard)
+        HEADS.check(settings.heads)
         _check_lengths(settings)
-        _check_scaling(settings)
-        if not settings.heads:
-            raise UsageError("jobs.attention.heads is empty; name for instance 16x128, 32/8x128 or 128x192/128")
-        for text in settings.heads:
-            parse_heads(text)
         if next(self.workloads(settings), None) is None:
-            names = " ".join(settings.formats)
+            names = ", ".join(dict.fromkeys(settings.formats))
             raise UsageError(f"jobs.attention.directions=[backward] leaves nothing: {names} has no gradients; add bf16 or fp16")
 
     def workloads(self, settings: AttentionSettings) -> Iterator[Workload]:
@@ -193,11 +190,11 @@ def _scales_bytes(workload: Workload, sizes: Sizes) -> int:
 
 
 def _sizes(settings: AttentionSettings, direction: str) -> Iterator[Sizes]:
-    """Heads outermost, then tokens, masks and lengths; a length longer than the tokens is left out."""
-    heads: list[Heads] = [parse_heads(text) for text in dict.fromkeys(settings.heads)]
+    """Heads outermost, then tokens, masks and lengths; a length of which the tokens are no multiple is left out."""
+    heads = [HEADS.parse(text) for text in dict.fromkeys(settings.heads)]
     axes = (heads, dict.fromkeys(settings.tokens), _masks(settings), dict.fromkeys(settings.seq_lens))
     for each, tokens, (mask, window), length in product(*axes):
-        if length <= tokens:
+        if tokens % length == 0:
             q, kv, head_dim, v_head_dim = each
             yield Sizes(direction, tokens // length, q, kv, length, length, head_dim, v_head_dim, mask, window)
 
@@ -215,35 +212,10 @@ def _semantics(settings: AttentionSettings, name: str) -> list[Items]:
 
 
 def _check_lengths(settings: AttentionSettings) -> None:
-    for axis in ("tokens", "seq_lens", "windows"):
-        given = getattr(settings, axis)
-        if not given and not (axis == "windows" and SLIDING_WINDOW not in settings.masks):
-            raise UsageError(f"jobs.attention.{axis} is empty; name for instance [4096]")
-        for length in given:
-            if not 1 <= length <= LARGEST_LENGTH:
-                raise UsageError(f"jobs.attention.{axis} has {length}; lengths go from 1 to {LARGEST_LENGTH}")
-    for tokens, length in product(settings.tokens, settings.seq_lens):
-        if length <= tokens and tokens % length:
-            raise UsageError(
-                f"jobs.attention.tokens has {tokens}, no multiple of the {length} in jobs.attention.seq_lens; "
-                f"write {-(-tokens // length) * length}"
-            )
-    if min(settings.seq_lens) > max(settings.tokens):
+    """Some tokens are whole sequences of some length."""
+    if all(tokens % length for tokens, length in product(settings.tokens, settings.seq_lens)):
+        tokens, length = max(settings.tokens), min(settings.seq_lens)
         raise UsageError(
-            f"jobs.attention.seq_lens begins at {min(settings.seq_lens)}, above all of jobs.attention.tokens="
-            f"{list(settings.tokens)}; write tokens=[{min(settings.seq_lens)}]"
+            f"jobs.attention.tokens={written(settings.tokens)} leaves nothing of seq_lens={written(settings.seq_lens)}: tokens "
+            f"are those of whole sequences; write tokens=[{min(-(-tokens // length), LARGEST_LENGTH // length) * length}]"
         )
-
-
-def _check_scaling(settings: AttentionSettings) -> None:
-    valid = [scaling for fmt in FORMATS.values() for scaling in fmt.scalings]
-    scalings, rotations = listed(settings.scaling), listed(settings.hadamard)
-    for given in scalings:
-        if given is not None and given not in valid:
-            raise UsageError(f"unknown scaling '{given}' in jobs.attention.scaling{nearest(str(given), valid)}")
-    for given in rotations:
-        if not isinstance(given, bool):
-            raise UsageError(f"jobs.attention.hadamard={given} is neither true nor false")
-    for name, values in (("scaling", scalings), ("hadamard", rotations)):
-        if not values:
-            raise UsageError(f"jobs.attention.{name} is empty; leave it out for the default")

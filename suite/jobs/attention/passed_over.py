@@ -7,17 +7,18 @@ from typing import Any
 from suite.jobs.attention.formats import FORMATS
 from suite.jobs.attention.sizes import SLIDING_WINDOW
 from suite.jobs.axes import listed
+from suite.values import written
 
 
 def lines(settings: Any) -> Iterator[str]:
     """Lines for people, without an end; none where every value that was asked for is in some case of each format."""
-    longer = [
-        f"seq_lens={length} of tokens={tokens}"
-        for tokens, length in product(dict.fromkeys(settings.tokens), dict.fromkeys(settings.seq_lens))
-        if length > tokens
-    ]
+    pairs = list(product(dict.fromkeys(settings.tokens), dict.fromkeys(settings.seq_lens)))
+    longer = [f"seq_lens={length} of tokens={tokens}" for tokens, length in pairs if length > tokens]
     if longer:
         yield f"left out: {', '.join(longer)}: one sequence has more than all tokens"
+    cut = [f"seq_lens={length} of tokens={tokens}" for tokens, length in pairs if length < tokens and tokens % length]
+    if cut:
+        yield f"left out: {', '.join(cut)}: tokens are those of whole sequences"
     if "backward" in settings.directions:
         without = [name for name in dict.fromkeys(settings.formats) if not FORMATS[name].has_gradients]
         if without:
@@ -26,5 +27,5 @@ def lines(settings: Any) -> Iterator[str]:
     unused += ["hadamard=true"] if True in listed(settings.hadamard) else []
     if unused and not any(FORMATS[name].scalings for name in settings.formats):
         yield f"left out: {', '.join(unused)}: no format of this run has scales"
-    if settings.windows != type(settings)().windows and SLIDING_WINDOW not in settings.masks:
-        yield f"left out: windows={list(settings.windows)}: masks name no {SLIDING_WINDOW}"
+    if settings.windows not in ([], type(settings)().windows) and SLIDING_WINDOW not in settings.masks:
+        yield f"left out: windows={written(settings.windows)}: masks name no {SLIDING_WINDOW}"

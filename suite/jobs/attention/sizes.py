@@ -1,11 +1,10 @@
 """Sizes of one attention, and the pairs of query and key that its mask leaves."""
 
-import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from suite.case import Items, Workload, items
-from suite.errors import UsageError
+from suite.jobs.heads import HeadsAxis, Values
 
 FULL, CAUSAL, SLIDING_WINDOW = "full", "causal", "sliding_window"
 MASKS = (FULL, CAUSAL, SLIDING_WINDOW)
@@ -13,16 +12,9 @@ FORWARD, BACKWARD = "forward", "backward"
 DIRECTIONS = (FORWARD, BACKWARD)
 HEAD_DIMS = range(8, 513, 8)
 LARGEST_LENGTH = 1 << 20
-HEADS_AT_MOST = 1024
 
 
-class Heads(NamedTuple):
-    """``32/8x128``: query heads over heads of K and V, by columns of Q and K over columns of V where those differ."""
-
-    num_q_heads: int
-    num_kv_heads: int
-    head_dim: int
-    v_head_dim: int
+HEADS = HeadsAxis("attention", HEAD_DIMS, Values.ANY, "16x128, 32/8x128 or 128x192/128")
 
 
 class Sizes(NamedTuple):
@@ -89,27 +81,6 @@ def visible_pairs(q_len: int, kv_len: int, bounds: tuple[int | None, int | None]
     lows = (0 if first is None else max(0, i + first) for i in range(q_len))
     highs = (kv_len - 1 if last is None else min(kv_len - 1, i + last) for i in range(q_len))
     return sum(max(0, high - low + 1) for low, high in zip(lows, highs, strict=True))
-
-
-def parse_heads(text: str) -> Heads:
-    """Read ``16x128``, ``32/8x128`` (GQA) or ``128x192/128`` (MLA)."""
-    found = re.fullmatch(r"(\d+)(?:/(\d+))?x(\d+)(?:/(\d+))?", str(text).strip())
-    if found is None:
-        raise UsageError(f"heads '{text}' are not HEADSxHEAD_DIM; write for instance 16x128, 32/8x128 or 128x192/128")
-    q_heads, kv_heads, head_dim, v_head_dim = (int(part) if part else None for part in found.groups())
-    assert q_heads is not None
-    assert head_dim is not None
-    heads = Heads(q_heads, q_heads if kv_heads is None else kv_heads, head_dim, head_dim if v_head_dim is None else v_head_dim)
-    if not 1 <= heads.num_kv_heads <= heads.num_q_heads <= HEADS_AT_MOST:
-        raise UsageError(f"heads '{text}' are not 1 to {HEADS_AT_MOST}, with no more of K and V than of Q")
-    if heads.num_q_heads % heads.num_kv_heads:
-        raise UsageError(f"heads '{text}' have {q_heads} of Q, no multiple of the {kv_heads} of K and V; write 32/8x128")
-    for size in (heads.head_dim, heads.v_head_dim):
-        if size not in HEAD_DIMS:
-            raise UsageError(
-                f"heads '{text}' have a head_dim of {size}; it is a multiple of 8 from {HEAD_DIMS[0]} to {HEAD_DIMS[-1]}"
-            )
-    return heads
 
 
 def params_of(sizes: Sizes) -> Items:

@@ -1,26 +1,26 @@
 """What the decode job measures: its axes, work model and footprint."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
 from suite.case import Case, Items, Regime, Workload, items
-from suite.errors import UsageError, nearest
-from suite.jobs.axes import check_counts, check_names, listed
+from suite.errors import UsageError
+from suite.jobs.axes import check_choices, check_counts, check_names, listed
 from suite.jobs.decode.cache import Bytes, cache_bytes, compulsory_bytes, flops, separate_bytes, spare_bytes
+from suite.jobs.decode.fit import misfit
 from suite.jobs.decode.formats import ACTIVATIONS, FORMATS, activation_of, scaling_of, semantics_of
 from suite.jobs.decode.lengths import DISTRIBUTIONS as LENGTHS
 from suite.jobs.decode.pages import ORDERS
 from suite.jobs.decode.sizes import (
+    HEADS,
     LARGEST_BATCH,
     LARGEST_LENGTH,
     LARGEST_PAGE,
     MOST_NEW_TOKENS,
-    Heads,
     Sizes,
     params_of,
-    parse_heads,
     sizes_of,
 )
 from suite.jobs.decode.tolerance import tolerance
@@ -63,7 +63,8 @@ class DecodeSettings(JobSettings):
     sequence in the mean, spread over the batch as ``lengths`` says: ``equal``, ``uniform`` (a quarter to seven quarters of the
     mean) or ``skewed`` (log-normal).  ``q_lens`` are new tokens of a sequence in one step.  Pages of ``page_sizes`` tokens lie
     at ``random`` or one after the other (``contiguous``).  ``shared_prefixes`` are tokens with which all sequences begin, in
-    the same pages: whole ones; left out where a sequence is no longer than that.
+    the same pages: whole ones.  Sizes that do not go together are left out: a prefix that is no whole number of pages, or as
+    long as a sequence, and more new tokens than a sequence has.
 
     ``scaling`` is one value or a list of what shares a scale in a cache of 8 bits: ``tensor`` or ``token`` (each token and head
     its own); ``activation`` likewise the type of queries and output beside such a cache: ``bf16`` or ``fp16``.  Null is the
@@ -102,20 +103,14 @@ class DecodeJob:
             check_names("decode", axis, getattr(settings, axis), valid, SINGULAR.get(axis, ""))
         for axis, allowed in COUNTED.items():
             check_counts("decode", axis, getattr(settings, axis), allowed)
-        _check_choices("scaling", settings.scaling, [each for fmt in FORMATS.values() for each in fmt.scalings])
-        _check_choices(
-            "activation", settings.activation, [each for fmt in FORMATS.values() for each in fmt.activations[1:]] + ["bf16"]
-        )
-        if not settings.heads:
-            raise UsageError("jobs.decode.heads is empty; name for instance 32x128, 32/8x128 or 128/1x576/512")
-        for text in settings.heads:
-            parse_heads(text)
-        _check_fit(settings)
-        if next(self.workloads(settings), None) is None:
-            raise UsageError(
-                f"jobs.decode.shared_prefixes={list(settings.shared_prefixes)} leaves nothing: some sequence is no longer than "
-                "that; add 0, or longer kv_lens"
-            )
+        quantised = [fmt for fmt in FORMATS.values() if fmt.is_quantised]
+        check_choices("decode", "scaling", settings.scaling, _each_once(fmt.scalings for fmt in quantised))
+        check_choices("decode", "activation", settings.activation, _each_once(fmt.activations for fmt in quantised))
+        HEADS.check(settings.heads)
+        told = [misfit(sizes) for sizes in sizes_asked(settings)]
+        if told[0] is not None and None not in told:
+            what, why, instead = told[0]
+            raise UsageError(f"jobs.decode leaves nothing: {what}: {why}; write {instead}")
 
     def workloads(self, settings: DecodeSettings) -> Iterator[Workload]:
         """Formats outermost, so that one format's sizes stand together."""
@@ -190,12 +185,12 @@ def is_in_one_piece(workload: Workload) -> bool:
 
 
 def _sizes(settings: DecodeSettings) -> Iterator[Sizes]:
-    return (sizes for sizes in sizes_asked(settings) if sizes.has_own_tokens)
+    return (sizes for sizes in sizes_asked(settings) if misfit(sizes) is None)
 
 
 def sizes_asked(settings: DecodeSettings) -> Iterator[Sizes]:
-    """Heads outermost, then batches, lengths and pages; with prefixes that leave a sequence no token of its own."""
-    heads: list[Heads] = [parse_heads(text) for text in dict.fromkeys(settings.heads)]
+    """Heads outermost, then batches, lengths and pages; those that do not go together too."""
+    heads = [HEADS.parse(text) for text in dict.fromkeys(settings.heads)]
     counted = ("batches", "kv_lens", "q_lens", "lengths", "page_sizes", "page_orders", "shared_prefixes")
     axes = (dict.fromkeys(getattr(settings, axis)) for axis in counted)
     for each, batch, kv_len, q_len, spread, page_size, order, shared in product(heads, *axes):
@@ -214,26 +209,5 @@ def _activations(settings: DecodeSettings, name: str) -> list[dict[str, Any]]:
     return [{"activation": each} for each in dict.fromkeys(each or fmt.activations[0] for each in listed(settings.activation))]
 
 
-def _check_choices(name: str, given: Any, valid: list[str]) -> None:
-    asked, valid = listed(given), list(dict.fromkeys(valid))
-    for each in asked:
-        if each is not None and each not in valid:
-            raise UsageError(f"unknown {name} '{each}' in jobs.decode.{name}{nearest(str(each), valid)}")
-    if not asked:
-        raise UsageError(f"jobs.decode.{name} is empty; leave it out for the default")
-
-
-def _check_fit(settings: DecodeSettings) -> None:
-    """Whole pages are shared, and a sequence has the tokens that it decodes."""
-    for shared, size in product(settings.shared_prefixes, settings.page_sizes):
-        if shared % size:
-            raise UsageError(
-                f"jobs.decode.shared_prefixes has {shared}, no multiple of the {size} in jobs.decode.page_sizes, and whole "
-                f"pages are shared; write {-(-shared // size) * size}"
-            )
-    for sizes in _sizes(settings):
-        if sizes.q_len > min(sizes.tokens):
-            raise UsageError(
-                f"jobs.decode.q_lens has {sizes.q_len}, above the {min(sizes.tokens)} tokens of the shortest sequence of "
-                f"kv_lens={sizes.kv_len}, lengths={sizes.lengths}; write longer kv_lens"
-            )
+def _each_once(names: Iterable[tuple[str, ...]]) -> list[str]:
+    return list(dict.fromkeys(each for some in names for each in some))

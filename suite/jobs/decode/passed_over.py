@@ -4,19 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from suite.jobs.axes import listed
+from suite.jobs.decode.fit import misfit
 from suite.jobs.decode.formats import FORMATS
 from suite.jobs.decode.job import sizes_asked
 
 
 def lines(settings: Any) -> Iterator[str]:
     """Lines for people, without an end; none where every value that was asked for is in some case of each format."""
-    too_long = dict.fromkeys(
-        f"shared_prefixes={sizes.shared_prefix} of kv_lens={sizes.kv_len}, lengths={sizes.lengths}"
-        for sizes in sizes_asked(settings)
-        if not sizes.has_own_tokens
-    )
-    if too_long:
-        yield f"left out: {'; '.join(too_long)}: some sequence is no longer than that"
+    told: dict[str, dict[str, None]] = {}
+    for found in filter(None, map(misfit, sizes_asked(settings))):
+        told.setdefault(found.why, {})[found.what] = None
+    for why, each in told.items():
+        yield f"left out: {'; '.join(each)}: {why}"
     unused = [
         f"{name}={each}"
         for name in ("scaling", "activation")

@@ -1,31 +1,23 @@
 """Sizes of one decoding step: its sequences, their heads and their pages."""
 
-import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from suite.case import Items, Workload, items
-from suite.errors import UsageError
 from suite.jobs.decode import cache
 from suite.jobs.decode.lengths import lengths
 from suite.jobs.decode.pages import Pages, Paging, paged, paging
+from suite.jobs.heads import HeadsAxis, Values
 
 LARGEST_BATCH = 4096
 LARGEST_LENGTH = 1 << 20
 MOST_NEW_TOKENS = 8  # of a sequence in one step; more are a prefill
 LARGEST_PAGE = 128
 HEAD_DIMS = range(8, 1025, 8)
-HEADS_AT_MOST = 1024
 LENGTHS_SEED = 0  # a step's lengths are part of what it is, and the same wherever it is measured
 
 
-class Heads(NamedTuple):
-    """``32/8x128``: query heads over KV heads, by columns of K; of MLA over those of V, which are the first of a key's."""
-
-    num_q_heads: int
-    num_kv_heads: int
-    head_dim: int
-    v_head_dim: int
+HEADS = HeadsAxis("decode", HEAD_DIMS, Values.FIRST_OF_KEYS, "32x128, 32/8x128 or 128/1x576/512")
 
 
 class Sizes(NamedTuple):
@@ -72,11 +64,6 @@ class Sizes(NamedTuple):
         return min(self.tokens) != max(self.tokens)
 
     @property
-    def has_own_tokens(self) -> bool:
-        """Whether no sequence ends with the prefix that all share."""
-        return self.shared_prefix < min(self.tokens)
-
-    @property
     def paging(self) -> Paging:
         """How many pages there are, without a table."""
         return paging(self.tokens, self.page_size, self.shared_prefix)
@@ -89,33 +76,6 @@ class Sizes(NamedTuple):
 @lru_cache(maxsize=1024)
 def _tokens(batch: int, kv_len: int, distribution: str) -> tuple[int, ...]:
     return lengths(batch, kv_len, distribution, LENGTHS_SEED)
-
-
-def parse_heads(text: str) -> Heads:
-    """Read ``32x128`` (MHA), ``32/8x128`` (GQA), ``32/1x128`` (MQA) or ``128/1x576/512`` (MLA)."""
-    found = re.fullmatch(r"(\d+)(?:/(\d+))?x(\d+)(?:/(\d+))?", str(text).strip())
-    if found is None:
-        raise UsageError(f"heads '{text}' are not HEADSxHEAD_DIM; write for instance 32x128, 32/8x128 or 128/1x576/512")
-    q_heads, kv_heads, head_dim, v_head_dim = (int(part) if part else None for part in found.groups())
-    assert q_heads is not None
-    assert head_dim is not None
-    heads = Heads(q_heads, q_heads if kv_heads is None else kv_heads, head_dim, head_dim if v_head_dim is None else v_head_dim)
-    if not 1 <= heads.num_kv_heads <= heads.num_q_heads <= HEADS_AT_MOST:
-        raise UsageError(f"heads '{text}' are not 1 to {HEADS_AT_MOST}, with no more of K and V than of Q")
-    if heads.num_q_heads % heads.num_kv_heads:
-        raise UsageError(f"heads '{text}' have {q_heads} of Q, no multiple of the {kv_heads} of K and V; write 32/8x128")
-    for size in heads[2:]:
-        if size not in HEAD_DIMS:
-            raise UsageError(
-                f"heads '{text}' have a head_dim of {size}; it is a multiple of {HEAD_DIMS.step} from {HEAD_DIMS[0]} to "
-                f"{HEAD_DIMS[-1]}"
-            )
-    if heads.v_head_dim > heads.head_dim:
-        raise UsageError(
-            f"heads '{text}' have values of {v_head_dim} columns, more than the {head_dim} of keys; of MLA they are the first "
-            "columns of the keys, as in 128/1x576/512"
-        )
-    return heads
 
 
 def params_of(sizes: Sizes) -> Items:

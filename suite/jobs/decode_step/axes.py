@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, Protocol
 
-from suite.errors import UsageError
 from suite.jobs.axes import listed
-from suite.jobs.decode.sizes import LARGEST_LENGTH, LARGEST_PAGE, Heads, parse_heads
+from suite.jobs.decode.sizes import HEAD_DIMS, LARGEST_LENGTH, LARGEST_PAGE
 from suite.jobs.decode_step.formats import FORMATS
 from suite.jobs.decode_step.models import decoder
 from suite.jobs.decode_step.sizes import OF_A_STEP, STEP, Sizes
+from suite.jobs.heads import Heads, HeadsAxis, Values
 
 LARGEST_BATCH = 512
+HEADS = HeadsAxis("decode_step", HEAD_DIMS, Values.AS_KEYS, "32x128 or 32/8x128")
 COUNTED = {
     "batches": range(1, LARGEST_BATCH + 1),
     "kv_lens": range(1, LARGEST_LENGTH + 1),
@@ -47,7 +48,7 @@ def sizes_asked(settings: Axes, part: str) -> Iterator[Sizes]:
     """Models outermost, then their own sizes or those in their place, batches, contexts."""
     models = [decoder(name, part) for name in dict.fromkeys(settings.models)]
     axes = [list(dict.fromkeys(listed(getattr(settings, axis)))) for axis in SIZED]
-    heads = [None if text is None else heads_of(text) for text in dict.fromkeys(listed(settings.heads))]
+    heads = [None if text is None else HEADS.parse(text) for text in dict.fromkeys(listed(settings.heads))]
     batches, kv_lens, page_sizes = (list(dict.fromkeys(getattr(settings, axis))) for axis in COUNTED)
     of_cache = product(kv_lens, page_sizes) if part == STEP else [(0, 0)]
     found = (
@@ -68,11 +69,3 @@ def _replaced(model: Sizes, given: dict[str, Any], heads: Heads | None) -> Sizes
     replaced = model._replace(**changed)
     of_widths = replaced._replace(layers=model.layers)
     return replaced if of_widths == model else replaced._replace(model="")
-
-
-def heads_of(text: str) -> Heads:
-    """Read ``32/8x128``; raises ``UsageError`` for what are no heads, and for those of MLA."""
-    heads = parse_heads(text)
-    if heads.v_head_dim != heads.head_dim:
-        raise UsageError(f"heads '{text}' in jobs.decode_step.heads are MLA's; layers with heads of K and V are computed here")
-    return heads

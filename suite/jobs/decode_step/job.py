@@ -11,8 +11,8 @@ from suite.jobs.axes import check_counts, check_names, listed
 from suite.jobs.decode.cache import NUMBER_BYTES
 from suite.jobs.decode_step.axes import (
     COUNTED,
+    HEADS,
     SIZED,
-    heads_of,
     parts_of,
     sizes_asked,
 )
@@ -30,6 +30,7 @@ from suite.jobs.decode_step.work import (
 )
 from suite.jobs.gemm.job import SCRATCH_BYTES as GEMM_SCRATCH_BYTES
 from suite.settings import JobSettings
+from suite.values import written
 from suite.work import Footprint, Work
 
 # Who computes.  ``library`` is torch, launch by launch: its products, norms and attention on keys and values in one piece.
@@ -93,16 +94,14 @@ class DecodeStepJob:
         for axis, allowed in COUNTED.items():
             check_counts(self.name, axis, getattr(settings, axis), allowed)
         for axis, (_, allowed) in SIZED.items():
-            # None stands for the model's own, which is none of the setting's.
-            given = [allowed[0] if each is None else each for each in listed(getattr(settings, axis))]
-            check_counts(self.name, axis, given, allowed)
+            given = listed(getattr(settings, axis))
+            own = [allowed[0]] * (None in given)  # of the model, which is none of the setting's
+            check_counts(self.name, axis, [each for each in given if each is not None] or own, allowed)
         if not settings.models:
             raise UsageError("jobs.decode_step.models is empty; name for instance llama-3-8b, whose sizes may be replaced")
-        if settings.heads is not None and not listed(settings.heads):
-            raise UsageError("jobs.decode_step.heads is empty; name for instance 32/8x128, or leave it out")
-        for text in listed(settings.heads):
-            if text is not None:
-                heads_of(text)
+        named = [each for each in listed(settings.heads) if each is not None]
+        if named or not listed(settings.heads):
+            HEADS.check(named)
         for name in settings.formats:
             told = (misfit(name, sizes) for part in parts_of(settings, name) for sizes in sizes_asked(settings, part))
             found = next((each for each in told if each is not None), None)
@@ -110,8 +109,8 @@ class DecodeStepJob:
                 raise UsageError(f"{found}, or leave the format out of jobs.decode_step")
         if next(self.workloads(settings), None) is None:
             raise UsageError(
-                f"jobs.decode_step.formats={list(settings.formats)} leaves nothing of parts={list(settings.parts)}: a step is "
-                f"in {', '.join(FORMATS[STEP])}; add parts=[weights]"
+                f"jobs.decode_step.formats={written(settings.formats)} leaves nothing of parts={written(settings.parts)}: a "
+                f"step is in {', '.join(FORMATS[STEP])}; add parts=[weights]"
             )
 
     def workloads(self, settings: DecodeStepSettings) -> Iterator[Workload]:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from suite.case import Items, Workload
 from suite.errors import UsageError
 from suite.jobs.gemm.formats import FORMATS, Variant, scalings_of, semantics_of, variant_of
-from suite.jobs.gemm.switches import asked, written
+from suite.jobs.gemm.switches import asked
+from suite.values import written
 
 if TYPE_CHECKING:
     from suite.jobs.gemm.job import GemmSettings

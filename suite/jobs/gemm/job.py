@@ -6,8 +6,8 @@ from itertools import product
 from typing import Any
 
 from suite.case import Case, Items, Regime, Workload, items
-from suite.errors import UsageError, nearest
-from suite.jobs.axes import check_names
+from suite.errors import UsageError
+from suite.jobs.axes import check_choices, check_counts, check_names, check_truths
 from suite.jobs.emulation import EMULATIONS, NATIVE, workspace_bytes
 from suite.jobs.gemm.epilogue import EPILOGUES, NONE, OFFERED, epilogue_of, named, unknown
 from suite.jobs.gemm.fit import refuse_misfits, semantics
@@ -20,7 +20,7 @@ from suite.jobs.gemm.formats import (
     Variant,
     variant_of,
 )
-from suite.jobs.gemm.switches import asked, check_switches, check_truth, combinations, written
+from suite.jobs.gemm.switches import check_switches, combinations
 from suite.jobs.gemm.tolerance import tolerance
 from suite.jobs.shapes import LARGEST_SIZE, Shape, model_shapes, parse_shape
 from suite.settings import JobSettings
@@ -116,13 +116,12 @@ class GemmJob:
         for axis, valid in axes.items():
             check_names(self.name, axis, getattr(settings, axis), valid)
         _check_epilogues(settings)
-        _check_scaling(settings)
+        check_choices(self.name, "scaling", settings.scaling, SCALINGS)
+        check_truths(self.name, "zero_point", settings.zero_point)
         check_switches(settings)
         if not settings.m:  # it would silently leave every model out
             raise UsageError("jobs.gemm.m is empty; name tokens for the models, such as [1,16,4096]")
-        for m in settings.m:  # wrong also where no model is named yet
-            if not 1 <= m <= LARGEST_SIZE:
-                raise UsageError(f"jobs.gemm.m has {m}; tokens go from 1 to {LARGEST_SIZE}")
+        check_counts(self.name, "m", settings.m, range(1, LARGEST_SIZE + 1))  # wrong also where no model is named yet
         if not _shapes(settings):
             raise UsageError("jobs.gemm has neither shapes nor models; set jobs.gemm.shapes=[4096x4096x4096] for instance")
         refuse_misfits(settings, list(dict.fromkeys(shape.k for shape in _shapes(settings))))
@@ -240,17 +239,6 @@ def _shapes(settings: GemmSettings) -> list[Shape]:
 def _ends(settings: GemmSettings) -> list[tuple[str, str]]:
     """Each layout with each epilogue."""
     return list(product(dict.fromkeys(settings.layouts), dict.fromkeys(settings.epilogues)))
-
-
-def _check_scaling(settings: GemmSettings) -> None:
-    scalings, zero_points = asked(settings, "scaling"), asked(settings, "zero_point")
-    for given in scalings:
-        if given is not None and given not in SCALINGS:
-            raise UsageError(f"unknown scaling '{written(given)}' in jobs.gemm.scaling{nearest(str(given), SCALINGS)}")
-    check_truth("jobs.gemm.zero_point", zero_points)
-    for name, values in (("scaling", scalings), ("zero_point", zero_points)):
-        if not values:
-            raise UsageError(f"jobs.gemm.{name} is empty; leave it out for the default")
 
 
 def _check_epilogues(settings: GemmSettings) -> None:

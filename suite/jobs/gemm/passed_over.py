@@ -9,7 +9,8 @@ from typing import Any
 
 from suite.jobs.emulation import EMULATIONS
 from suite.jobs.gemm.formats import FORMATS, scalings_of
-from suite.jobs.gemm.switches import SWITCHES, applies, asked, written
+from suite.jobs.gemm.switches import SWITCHES, applies, asked
+from suite.values import written
 
 
 def lines(settings: Any) -> Iterator[str]:

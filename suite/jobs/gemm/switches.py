@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 from suite.case import Items, Scalar, Workload, items
 from suite.errors import UsageError, nearest
+from suite.jobs.axes import check_truths, listed
 from suite.jobs.emulation import EMULATIONS, NATIVE
 from suite.jobs.gemm.formats import USUAL
+from suite.values import written
 
 
 class Switch(NamedTuple):
@@ -54,20 +56,7 @@ def combinations(settings: Any, workload: Workload) -> tuple[Items, ...]:
 
 def asked(settings: Any, name: str) -> list[Any]:
     """What a setting of one value or several is set to, as a list."""
-    given = getattr(settings, name)
-    return list(given) if isinstance(given, list | tuple) else [given]
-
-
-def check_truth(where: str, given: Sequence[Any]) -> None:
-    """Refuse what is neither true nor false."""
-    for value in given:
-        if not isinstance(value, bool):
-            raise UsageError(f"{where}={written(value)} is neither true nor false")
-
-
-def written(value: Any) -> str:
-    """A value as YAML has it and not Python."""
-    return {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else str(value)
+    return listed(getattr(settings, name))
 
 
 def _check(name: str, given: list[Any]) -> None:
@@ -75,7 +64,7 @@ def _check(name: str, given: list[Any]) -> None:
     if not given:
         raise UsageError(f"{where} is empty; leave it out for the default")
     if values == (True, False):
-        check_truth(where, given)
+        check_truths("gemm", name, given)
     for value in given:
         if NATIVE in values and value not in values:
             raise UsageError(f"unknown emulation '{written(value)}' in {where}{nearest(str(value), map(str, values))}")

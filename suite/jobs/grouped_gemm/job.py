@@ -6,11 +6,11 @@ from itertools import product
 from typing import Any
 
 from suite.case import Case, Items, Regime, Workload, items
-from suite.errors import UsageError, nearest
-from suite.jobs.axes import check_counts, check_names
+from suite.errors import UsageError
+from suite.jobs.axes import check_choices, check_counts, check_names, check_truths
 from suite.jobs.gemm.formats import FORMATS as LADDER
 from suite.jobs.gemm.job import DISTRIBUTIONS
-from suite.jobs.gemm.switches import asked, check_truth, written
+from suite.jobs.gemm.switches import asked
 from suite.jobs.gemm.tolerance import tolerance
 from suite.jobs.grouped_gemm.formats import BLOCK, FORMATS, misfit, scaling_of, semantics, variant
 from suite.jobs.grouped_gemm.rows import SPREADS
@@ -94,7 +94,8 @@ class GroupedGemmJob:
             check_names(self.name, axis, getattr(settings, axis), valid)
         check_counts(self.name, "tokens", settings.tokens, range(1, LARGEST_TOKENS + 1))
         check_counts(self.name, "alignments", settings.alignments, range(1, LARGEST_ALIGNMENT + 1))
-        _check_switches(settings)
+        check_choices(self.name, "scaling", settings.scaling, SCALINGS)
+        check_truths(self.name, "fp8_fast_accum", settings.fp8_fast_accum)
         if bool(settings.groups) != bool(settings.shapes):
             given, missing = ("groups", "shapes") if settings.groups else ("shapes", "groups")
             raise UsageError(f"jobs.grouped_gemm has {given} and no {missing}: each of one is taken with each of the other")
@@ -181,17 +182,6 @@ def _sizes(settings: GroupedGemmSettings) -> Iterator[Sizes]:
 
 def _semantics(settings: GroupedGemmSettings, name: str) -> list[Items]:
     return list(dict.fromkeys(semantics(name, scaling) for scaling in asked(settings, "scaling")))
-
-
-def _check_switches(settings: GroupedGemmSettings) -> None:
-    for name in ("scaling", "fp8_fast_accum"):
-        if not asked(settings, name):
-            raise UsageError(f"jobs.grouped_gemm.{name} is empty; leave it out for the default")
-    for given in asked(settings, "scaling"):
-        if given is not None and given not in SCALINGS:
-            told = nearest(str(given), SCALINGS)
-            raise UsageError(f"unknown scaling '{written(given)}' in jobs.grouped_gemm.scaling{told}")
-    check_truth("jobs.grouped_gemm.fp8_fast_accum", asked(settings, "fp8_fast_accum"))
 
 
 def _check_fit(settings: GroupedGemmSettings) -> None:

@@ -1,12 +1,13 @@
-"""What is said of a setting whose value is of another type, and how a value is written."""
+"""How a setting's value is written, and what is said of one that is of another type."""
 
 import json
+import re
 from typing import Any
 
 NOT_A_NUMBER = "is not a number"
 NOT_WHOLE = "is not a whole number"
 NEITHER_TRUE_NOR_FALSE = "is neither true nor false"
-NOT_TEXT = "is not text"
+NOT_TEXT = "is not text; write it without brackets or braces"
 LIST_WANTED = "is one value where a list is expected; write {key}=[{value}]"
 # Of a value that no list of the setting can hold, so that brackets around it are no remedy.
 LIST_OF_OTHERS = {
@@ -26,6 +27,15 @@ def list_wanted(value: Any, kind: Any) -> str:
     else:
         fits = kind is not bool and isinstance(value, (int, float) if kind is float else int)
     return LIST_WANTED if fits else LIST_OF_OTHERS.get(kind, LIST_WANTED)
+
+
+def not_whole(value: Any) -> str:
+    """What is said of a value where a whole number is expected: how to write the one that it equals, if it equals one."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return f"{NOT_WHOLE}; write {int(value)}"
+    if isinstance(value, str) and re.fullmatch("[0-9]{1,15}", value):
+        return f"{NOT_WHOLE} but text; write {int(value)}"
+    return f"{NOT_WHOLE}; write digits from 0 to 9, as in 16"
 
 
 def written(value: Any) -> str:
