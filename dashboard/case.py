@@ -120,7 +120,7 @@ def ground_of(shelf: Shelf, row: ResultRow) -> Ground:
 
 
 def _figures(row: ResultRow) -> dict[str, str]:
-    rate = {"Rate": si(row.flop_s, rate_unit(row.format))} if row.flops else {}
+    rate = {"Rate": si(row.flop_s, rate_unit(row.multiplied))} if row.flops else {}
     shares = {"Of spec": percent(row.fractions.spec), "At clock": percent(row.fractions.at_clock)}
     return {"Median": timing(row), **rate, "Bandwidth": si(row.bytes_s, "B/s"), **shares}
 

@@ -90,7 +90,7 @@ class _Units(NamedTuple):
 
 def _units(ladder: Ladder) -> _Units:
     """Those of integers alone are no FLOP."""
-    formats = [rung.row.format for rung in ladder.rungs]
+    formats = [rung.row.multiplied for rung in ladder.rungs]
     unit_s, unit = common_unit(rung.row.p50_s for rung in ladder.rungs)
     return _Units(tera_rates(formats), giga_per_joule(formats), f"Time ({unit})", unit_s)
 

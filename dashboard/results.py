@@ -37,7 +37,7 @@ def results_table(rows: Sequence[ResultRow], key: str, alt: str, whose: Callable
 
     ``whose`` is what the device of a row is called on the page.
     """
-    titles = _Titles(tera_rates(row.format for row in rows), *common_unit(row.p50_s for row in rows))
+    titles = _Titles(tera_rates(row.multiplied for row in rows), *common_unit(row.p50_s for row in rows))
     names, shared = told_apart(case_names(rows), [row.job for row in rows])
     frame = pd.DataFrame([_line(row, name, whose(row), titles) for row, name in zip(rows, names, strict=True)])
     frame["Regime"], regime = regimes_apart(rows)

@@ -114,7 +114,7 @@ def _line(race: Race, title: str) -> dict[str, Any]:
         "By": cell_text(first.row.implementation),
         "Time": timing(first.row),
         "Bandwidth": si(first.row.bytes_s, "B/s") if first.row.bytes_s else None,
-        "Rate": si(first.row.flop_s, rate_unit(first.row.format)) if first.row.flop_s else None,
+        "Rate": si(first.row.flop_s, rate_unit(first.row.multiplied)) if first.row.flop_s else None,
         "Next": cell_text(f"in doubt: {behind.name}" if untold(behind.row) else behind.name),
         "Over next": lead.times if lead else None,
         "From": low,

@@ -105,6 +105,11 @@ class ResultRow:
         return format_label(self.format, self.semantics)
 
     @property
+    def multiplied(self) -> str:
+        """The numbers that its products are of: beside a cache of int8 those of the queries, which it is turned into."""
+        return self.pipe or self.format
+
+    @property
     def regime(self) -> str:
         return f"{self.cache}/{self.load}/{self.dispatch}"
 

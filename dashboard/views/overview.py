@@ -147,7 +147,7 @@ def _with_best(rows: Sequence[ResultRow], best: Sequence[ResultRow]) -> tuple[Re
 
 def _table(selection: Selection, best: Best, lines: Sequence[Line]) -> None:
     st.subheader("Devices")
-    per_joule = giga_per_joule(row.format for row in best.values() if row.flops)
+    per_joule = giga_per_joule(row.multiplied for row in best.values() if row.flops)
     frame = pd.DataFrame([line for each in lines for line in _lines(selection, best, each, per_joule)])
     number = st.column_config.NumberColumn
     columns = {

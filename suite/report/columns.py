@@ -81,7 +81,7 @@ FIGURES = (
     _figure(
         "Throughput",
         "Useful operations per second",
-        lambda row: si(row.flop_s, rate_unit(row.format)) if row.flops else NOTHING,
+        lambda row: si(row.flop_s, rate_unit(row.multiplied)) if row.flops else NOTHING,
         lambda row: row.flop_s or None,
     ),
     _figure(

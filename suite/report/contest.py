@@ -34,7 +34,7 @@ class Way(NamedTuple):
     def rate(self) -> str:
         """What the case is judged by: operations per second, or bytes where it has no arithmetic."""
         if self.row.flop_s:
-            return si(self.row.flop_s, rate_unit(self.row.format))
+            return si(self.row.flop_s, rate_unit(self.row.multiplied))
         return si(self.row.bytes_s, "B/s")
 
     @property

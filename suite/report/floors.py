@@ -148,4 +148,4 @@ def _regime(row: ResultRow) -> Regime:
 
 
 def _rate(flop_s: float, row: ResultRow) -> str:
-    return si(flop_s, rate_unit(row.format))
+    return si(flop_s, rate_unit(row.multiplied))

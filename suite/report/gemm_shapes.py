@@ -83,7 +83,7 @@ def _unit(row: ResultRow, value: Quantity) -> str:
     """A map may have floats and integers in it, whose operations are not called the same."""
     if value is BANDWIDTH:
         return "B/s"
-    return rate_unit(row.format) if value is RATE else rate_unit(row.format).replace("/s", "/J")
+    return rate_unit(row.multiplied) if value is RATE else rate_unit(row.multiplied).replace("/s", "/J")
 
 
 def _text(found: float, value: Quantity, unit: str = "") -> str:

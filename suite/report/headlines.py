@@ -111,7 +111,7 @@ def about(found: Sequence[Headline], several_runs: bool = False) -> str:
 
 def rate(row: ResultRow) -> str:
     """Useful operations per second."""
-    return si(row.flop_s, rate_unit(row.format))
+    return si(row.flop_s, rate_unit(row.multiplied))
 
 
 def _headline(name: str, load: str, rows: Sequence[ResultRow], counts: Counts) -> Headline:

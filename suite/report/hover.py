@@ -68,7 +68,7 @@ def _lines(row: ResultRow) -> list[str]:
     if row.outcome != Outcome.OK:
         meaning = OUTCOMES.get(row.outcome, "")
         return [case_title(row), f"{row.outcome.replace('_', ' ')}: {meaning}", *([row.reason] if row.reason else [])]
-    unit = rate_unit(row.format)
+    unit = rate_unit(row.multiplied)
     return [
         case_title(row),
         f"{row.bound or UNKNOWN} bound, {row.execution} by {row.implementation}, {row.backend}",
@@ -87,7 +87,7 @@ def _known_lines(row: ResultRow) -> list[str]:
     """Fewer of them: what the case is, how fast, of which roofs, and what is to be known before trusting it."""
     if row.outcome != Outcome.OK:
         return _lines(row)
-    unit = rate_unit(row.format)
+    unit = rate_unit(row.multiplied)
     rates = [si(row.flop_s, unit)] if row.flops else []
     shares = [
         f"{percent(value)} {name.replace('_', ' ')}" for name, value in row.fractions._asdict().items() if value is not None

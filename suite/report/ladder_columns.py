@@ -79,7 +79,7 @@ def _error_column(kind: str) -> Column:
 
 
 def _rate(rung: Rung) -> str:
-    return si(rung.row.flop_s, rate_unit(rung.row.format))
+    return si(rung.row.flop_s, rate_unit(rung.row.multiplied))
 
 
 def _per_joule(rung: Rung) -> str:

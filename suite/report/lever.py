@@ -193,7 +193,7 @@ def _written(switches: Mapping[str, object]) -> str:
 
 def _cell(row: ResultRow) -> str:
     doubt = ", in doubt" if doubtful(row) else ""  # the table of results says why
-    return f"{si(row.flop_s, rate_unit(row.format))}, {row.bound or Bound.UNKNOWN}{doubt}"
+    return f"{si(row.flop_s, rate_unit(row.multiplied))}, {row.bound or Bound.UNKNOWN}{doubt}"
 
 
 def notes(lever: Lever) -> Iterator[str]:

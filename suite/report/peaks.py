@@ -48,7 +48,7 @@ class Peak(NamedTuple):
         of = ""
         if self.looked_at and self.looking_s is not None:
             of = f" (of {counted(self.looked_at, 'shape')} looked at in {self.looking_s:.3g} s)"
-        found = f" {si(self.best.flop_s, rate_unit(self.best.format))} by {_shape(self.best)}" if self.best else ": none"
+        found = f" {si(self.best.flop_s, rate_unit(self.best.multiplied))} by {_shape(self.best)}" if self.best else ": none"
         return clipped(printable(f"peak {self.title} {self.load}{found}{of}, {self.verdict}"))
 
     def to_json(self, row: ResultRow) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _verdict(best: ResultRow, roof: float | None) -> tuple[bool, str]:
     if roof is None or best.flop_s is None:
         return False, f"sets no roof: the store takes it for none{doubt}"
     if best.flop_s < roof * (1 - SAME_RATE):
-        return False, f"under the empirical roof of {si(roof, rate_unit(best.format))} that another result sets{doubt}"
+        return False, f"under the empirical roof of {si(roof, rate_unit(best.multiplied))} that another result sets{doubt}"
     return True, f"sets the empirical roof{doubt}"
 
 

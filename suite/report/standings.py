@@ -123,7 +123,7 @@ def _written(row: ResultRow, share: Quantity) -> str:
 
 def best_rate(row: ResultRow) -> str:
     """What a result does in a second: operations, or bytes where it does none or they are what bounds it."""
-    return bytes_rate(row) if _moves(row) else si(row.flop_s, rate_unit(row.format))
+    return bytes_rate(row) if _moves(row) else si(row.flop_s, rate_unit(row.multiplied))
 
 
 def _moves(row: ResultRow) -> bool:

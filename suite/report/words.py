@@ -58,7 +58,7 @@ def energy(row: ResultRow) -> str:
 
 def per_joule(row: ResultRow) -> str:
     """``flop_per_j`` with its unit."""
-    return si(flop_per_j(row), rate_unit(row.format).replace("/s", "/J"))
+    return si(flop_per_j(row), rate_unit(row.multiplied).replace("/s", "/J"))
 
 
 def flop_per_j(row: ResultRow) -> float | None:

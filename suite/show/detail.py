@@ -152,14 +152,14 @@ def _figures(row: ResultRow, measured: Measurement, ground: Ground) -> dict[str,
 def _rates(row: ResultRow) -> str:
     if why := uncounted(row):
         return f"{UNKNOWN}: {why}"
-    computing = [si(row.flop_s, rate_unit(row.format))] if row.flops or not row.bytes_s else []
+    computing = [si(row.flop_s, rate_unit(row.multiplied))] if row.flops or not row.bytes_s else []
     return ", ".join([*computing, bytes_rate(row), *([tokens_rate(row.tokens_s)] if row.tokens_s else [])])
 
 
 def _work_words(row: ResultRow) -> str:
     if why := uncounted(row):
         return f"not known: {why}"
-    flop, moved = si(row.flops, rate_unit(row.format).removesuffix("/s")), si(row.compulsory_bytes, "B")
+    flop, moved = si(row.flops, rate_unit(row.multiplied).removesuffix("/s")), si(row.compulsory_bytes, "B")
     return f"{flop}, {moved} compulsory, {row.arithmetic_intensity:.4g} per byte, pipe {row.pipe or 'none'}"
 
 

@@ -179,7 +179,7 @@ def result_table(
 def _columns(rows: Sequence[ResultRow]) -> list[Column]:
     """The figure that a kind of case is read for stays: of what crosses links busbw, of what computes nothing the bytes."""
     timed = [row for row in rows if row.p50_s]
-    told: dict[str, dict[str, Any]] = {RATE: {"title": tera_rates(row.format for row in rows)}}
+    told: dict[str, dict[str, Any]] = {RATE: {"title": tera_rates(row.multiplied for row in rows)}}
     if timed and all(row.bound == Bound.LINK for row in timed):
         told[DATA] = {"title": BUSBW, "rank": 0}
     elif not any(row.flop_s for row in timed):

@@ -93,7 +93,9 @@ def test_a_median_that_is_known_better_in_cycles_is_marked_with_them():
 def test_energy_is_of_one_launch_and_says_what_a_joule_gives():
     row = result(4096, 4096, 4096, energy_j=0.2)
     assert energy(row) == "0.2 J, 687 GFLOP/J"
-    assert energy(replace(row, energy_j=2.0, format="int8")) == "2.00 J, 68.7 GOP/J"
+    assert energy(replace(row, energy_j=2.0, format="int8", pipe="int8")) == "2.00 J, 68.7 GOP/J"
+    of_a_cache = replace(row, job="decode", energy_j=2.0, format="int8")  # products are of the queries' type
+    assert energy(of_a_cache) == "2.00 J, 68.7 GFLOP/J"
     assert energy(replace(row, flops=0)) == "0.2 J"
     assert energy(replace(row, energy_j=None)) == per_joule(replace(row, energy_j=None)) == "n/a"
 
