@@ -13,7 +13,7 @@ def executed(module: Module, format_name: str, kind: str, *, opaque: bool, store
     ``stored`` is the format of a cache that products may take beside it without converting it first.
     """
     taken, wanted = product_types(module), FORMATS[format_name].xla
-    beside = {FORMATS[stored].xla} if stored else set()
+    beside = {FORMATS[stored].xla} - {wanted} if stored else set()
     if taken - beside == {wanted} or (opaque and not taken):
         return {"execution": "native", "emulation": ""}
     told = f"XLA multiplies {', '.join(sorted(taken)) or 'in a form that its text does not show'}"

@@ -129,6 +129,7 @@ ENTRY %main (a: bf16[8,8], b: {other}[8,8]) -> f32[8,8] {{
         ("bf16", "", "native"),
         ("f32", "", "emulated"),
         ("s8", "int8", "native"),
+        ("bf16", "bf16", "native"),  # a cache of the queries' own type is none beside it
         ("s8", "bf16", "emulated"),
         ("f32", "int8", "emulated"),
     ],

@@ -115,6 +115,8 @@ def test_what_is_described_is_what_was_compiled(backend: XlaBackend) -> None:
     assert described["passing_bytes"] >= padded * 2 * sizes.head_dim * 2  # K and V in bf16, each sequence as the longest
     assert kernel.set_bytes == DecodeJob().work(case.workload).compulsory_bytes
     assert described["lengths"] == {"shortest": min(sizes.tokens), "longest": max(sizes.tokens)}
+    assert (kernel.execution, described["emulation"]) == ("native", "")
+    assert prepared(backend, decode_case("naive", "fp32", heads="8/2x64", backend="xla")).execution == "native"
     assert (described["operand_dtype"], described["latest_keys"]) == ("bfloat16", {"columns_of_a_query": 27})
 
 
