@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from backends.cold import flush_factor
 from backends.failures import classify
-from backends.host import cgroup, cpuinfo
+from backends.host import arithmetic, cgroup, cpuinfo
 from backends.host.cuda_driver import CudaIdentity, DriverSilent, identify
 from backends.options import read_options
 from backends.telemetry.host import cpu_telemetry
@@ -76,7 +76,10 @@ class XlaBackend:
         self._device = found[index]
         jax.config.update("jax_default_device", self._device)
         identity = _identity(self._device)
-        self._target = Target(kind_of(self._device), identity.capability if isinstance(identity, CudaIdentity) else None)
+        kind, capability = kind_of(self._device), identity.capability if isinstance(identity, CudaIdentity) else None
+        self._target = Target(
+            kind, capability, tuple(arithmetic.lacking(cpuinfo.processors().isa).items()) if kind == "cpu" else ()
+        )
         return self._describe(index, self._device)
 
     def environment(self) -> Mapping[str, Fact]:

@@ -122,7 +122,7 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> RoundedKernel:
     workload = case.workload
     sizes = Sizes.of(workload)
     plan = plan_of(workload.format, sizes, dict(case.switches))
-    describe = partial(_description, workload.format, sizes, case.switches, target.kind)
+    describe = partial(_description, workload.format, sizes, case.switches, target)
     sides = (Side(sizes.layout[0] == "t", sizes.m), Side(sizes.layout[1] == "n", sizes.n))
     return RoundedKernel(workload.format, sides, sizes.k, plan, sets, seed, workload.distribution, describe)
 
@@ -164,19 +164,22 @@ def _precision(format_name: str, switches: Mapping[str, Any]) -> Any:
     return lax.Precision.DEFAULT
 
 
-def _description(format_name: str, sizes: Sizes, switches: Any, kind: str, text: str) -> dict[str, Any]:
+def _description(format_name: str, sizes: Sizes, switches: Any, target: Target, text: str) -> dict[str, Any]:
     taken, numerics = product_types(parse(text)), FORMATS[format_name]
-    native = numerics.xla in taken
+    as_stored = numerics.xla in taken
+    lacked = dict(target.lacking).get(format_name, "") if as_stored else ""
+    multiplied = f"XLA multiplies {', '.join(sorted(taken)) or 'in a form that its text does not show'}"
+    told, native = f"converted: {lacked}" if lacked else multiplied, as_stored and not lacked
     return {
         # On a GPU or TPU what multiplies f32 may be a narrower unit.
-        **({EXECUTED_PIPE: WIDE_ON_A_CPU} if kind == "cpu" and taken == {"f32"} and not native else {}),
+        **({EXECUTED_PIPE: WIDE_ON_A_CPU} if target.kind == "cpu" and taken == {"f32"} and not native else {}),
         "execution": "native" if native else "emulated",
         "call": "lax.dot_general",
         "layout": sizes.layout,
         "operand_dtype": jnp.dtype(numerics.operand).name,
         "output_dtype": jnp.dtype(numerics.output).name,
         "accumulate": numerics.accumulate,
-        "emulation": "" if native else f"XLA multiplies {', '.join(sorted(taken)) or 'in a form that its text does not show'}",
+        "emulation": "" if native else told,
         "switches_without_effect": sorted(
             name for name, on in dict(switches).items() if name == "reduced_precision_reduction" and on
         ),

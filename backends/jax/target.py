@@ -26,10 +26,13 @@ FORMATS = {
 
 
 class Target(NamedTuple):
-    """One device: ``kind`` is cpu, cuda, rocm or tpu; ``capability`` the compute capability of an NVIDIA device."""
+    """One device: ``kind`` is cpu, cuda, rocm or tpu; ``capability`` the compute capability of an NVIDIA device; ``lacking``
+    pairs formats that a CPU has no instructions for with the words for it.
+    """
 
     kind: str
     capability: tuple[int, int] | None = None
+    lacking: tuple[tuple[str, str], ...] = ()
 
     def missing(self, format_name: str) -> str | None:
         """Why XLA cannot compute this format here; ``None`` when it can, natively or not."""

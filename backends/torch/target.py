@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 import torch
 
+from backends.host.arithmetic import lacking
 from backends.torch.quantise.consumable import consumable
 from suite.jobs.emulation import EMULATIONS
 from suite.jobs.fp8 import FNUZ, FP8, OCP
@@ -83,13 +84,7 @@ class Target:
 def cpu_target(isa: tuple[str, ...]) -> Target:
     """How a CPU with these instruction-set flags executes each format."""
     emulated = {"fp8_e4m3": "operands converted to bf16 (exact), then a bf16 matmul"}
-    wide = "converted to fp32 inside the library: the CPU has no {} arithmetic"
-    if not _any(isa, "avx512_bf16", "amx_bf16", "avx_ne_convert", "bf16", "svebf16"):
-        emulated["bf16"] = wide.format("bf16")
-    if not _any(isa, "avx512_fp16", "amx_fp16", "fphp", "asimdhp"):
-        emulated["fp16"] = wide.format("fp16")
-    if not _any(isa, "avx512_vnni", "avx_vnni", "avx_vnni_int8", "amx_int8", "i8mm", "asimddp"):
-        emulated["int8"] = wide.format("int8 dot-product")
+    emulated |= {name: f"converted to fp32 inside the library: {why}" for name, why in lacking(isa).items()}
     missing = {"tf32": "tf32 is a mode of NVIDIA tensor cores; a CPU computes fp32"}
     for name, each in EMULATIONS.items():
         missing[f"{each.format} by {name}"] = f"{each.format} by {name} is a mode of NVIDIA's cuBLAS, which a CPU has not"
@@ -113,7 +108,3 @@ def cuda_target(index: int, capability: tuple[int, int]) -> Target:
     if capability < (8, 0):
         missing["fp64 by int8"] = f"fp64 by int8 needs compute capability 8.0, this device has {version}"
     return Target(torch.device("cuda", index), "cuda", emulated, missing, f"sm_{capability[0]}{capability[1]}")
-
-
-def _any(isa: tuple[str, ...], *flags: str) -> bool:
-    return any(flag in isa for flag in flags)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from backends.blind_spots import ATTENTION
 from backends.host.cpuinfo import memory_available_bytes
 from backends.jax.attention.executed import executed
-from backends.jax.attention.kernel import RowwiseKernel
+from backends.jax.attention.kernel import AttentionKernel
 from backends.jax.attention.layout import operand_names, output_shape, shapes_of, width_of
 from backends.jax.attention.passing import passing
 from backends.jax.attention.reference import Attention
@@ -28,14 +28,14 @@ SCORE_ARRAYS = 2  # of all pairs, at the least: scores and weights
 WITHOUT_SCORES = ("library_cudnn", "library_flash")
 
 
-def prepare(case: Case, target: Target, sets: int, seed: int) -> RowwiseKernel:
+def prepare(case: Case, target: Target, sets: int, seed: int) -> AttentionKernel:
     """Draw ``sets`` input sets and compile a launch; raises ``MemoryError`` where a host has no room for the scores."""
     workload, sizes = case.workload, sizes_of(case.workload)
     if target.kind == "cpu" and case.implementation not in WITHOUT_SCORES:
         _refuse_too_large(sizes)
     plan = plan_of(case.implementation, workload.format, sizes)
-    describe = partial(_description, case.implementation, workload, sizes, target.kind)
-    return RowwiseKernel(plan, sets, seed, workload.distribution, describe)
+    describe = partial(_description, case.implementation, workload, sizes, target)
+    return AttentionKernel(workload, WAYS[case.implementation].layout, plan, sets, seed, describe)
 
 
 def plan_of(implementation: str, format_name: str, sizes: Sizes) -> Plan:
@@ -76,11 +76,11 @@ def _refuse_too_large(sizes: Sizes) -> None:
         )
 
 
-def _description(implementation: str, workload: Workload, sizes: Sizes, kind: str, text: str) -> dict[str, Any]:
+def _description(implementation: str, workload: Workload, sizes: Sizes, target: Target, text: str) -> dict[str, Any]:
     way, numerics, module = WAYS[implementation], FORMATS[workload.format], parse(text)
     return {
-        **executed(module, workload.format, kind, opaque=way.products(sizes) == 0),
-        **passing(module, kind),
+        **executed(module, workload.format, target, opaque=way.products(sizes) == 0),
+        **passing(module, target.kind),
         "call": way.call,
         "layout": way.layout.name,
         "operand_dtype": jnp.dtype(numerics.operand).name,

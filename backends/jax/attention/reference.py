@@ -94,14 +94,18 @@ class Attention(Rowwise):
         step = max(1, BLOCK_SCORES // self._sizes.kv_len)
         for start in range(0, self._sizes.q_len, step):
             rows = slice(start, min(start + step, self._sizes.q_len))
-            seen = self._seen(rows)
-            scores = queries[rows] @ keys[seen].T
-            scores *= self._scale
-            self._mask(scores, rows.start, seen.start)
-            scores -= scores.max(1, keepdims=True)
-            np.exp(scores, out=scores)
-            scores /= scores.sum(1, keepdims=True)
-            yield Weighed(rows, seen, scores)
+            yield self.weighed(queries[rows], keys, rows)
+
+    def weighed(self, queries: NDArray[np.float64], keys: NDArray[np.float64], rows: slice) -> Weighed:
+        """Some queries of one head, which are its ``rows``, with all of its keys (rows x columns each)."""
+        seen = self._seen(rows)
+        scores = queries @ keys[seen].T
+        scores *= self._scale
+        self._mask(scores, rows.start, seen.start)
+        scores -= scores.max(1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(1, keepdims=True)
+        return Weighed(rows, seen, scores)
 
     def _seen(self, rows: slice) -> slice:
         """Keys that some of the queries see."""

@@ -6,7 +6,7 @@ begins with the numbers of one of its queries in each group, as many as make it 
 all other keys together: a key that is left out at the end, or one too many, would else be lost in a long sequence's rounding.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from backends.decode_data import LOUD, meeting_columns
 from backends.jax.data import DISTRIBUTIONS, Operand, drawn, viewed, written_as
 from backends.jax.decode.stored import DTYPES, Storing
-from backends.jax.decode.table import cache_pages, drawn_table
+from backends.jax.decode.table import Table, cache_pages, drawn_table
 from backends.jax.widening import wide
 from backends.seeds import mixed_seed
 from suite.jobs.decode import Sizes
@@ -65,16 +65,46 @@ def filled(step: Step, distribution: str, seed: int) -> tuple[Operand, ...]:
     sizes = step.sizes
     table = drawn_table(sizes, step.columns, mixed_seed(seed, 0))
     q = drawn((*step.rows, sizes.head_dim), DTYPES[step.activation], distribution, mixed_seed(seed, 1))
-    queries = wide(np.asarray(q.data)).astype(np.float32)
-    caches = []
+    caches = [
+        _cache(step, width, special, distribution, mixed_seed(seed, 2 + number))
+        for number, (width, special) in enumerate(_specials(step, table, q, distribution, seed))
+    ]
+    return Operand(_placed(table.entries)), Operand(_placed(np.array(sizes.tokens, dtype=np.int32))), q, *caches
+
+
+def as_drawn(
+    step: Step,
+    operands: Sequence[Operand],
+    distribution: str,
+    seed: int,
+    kv_heads: NDArray[np.int64],
+    places: NDArray[np.int64],
+) -> list[NDArray[np.float32]]:
+    """Of each tensor of the cache the tokens of some heads at some places (places x columns), before any rounding.
+
+    ``operands`` are what ``filled`` made of the same seed.
+    """
+    sizes, q, found = step.sizes, operands[2], []
+    table = drawn_table(sizes, step.columns, mixed_seed(seed, 0))
+    for number, (width, special) in enumerate(_specials(step, table, q, distribution, seed)):
+        numbers = jnp.zeros((len(places), width), jnp.float32)
+        for start, count, key in _chunks(step, mixed_seed(seed, 2 + number), width):
+            here = (places >= start * sizes.page_size) & (places < (start + count) * sizes.page_size)
+            if here.any():
+                numbers += _picked(key, special, start, kv_heads, places, step, count, width, distribution)
+        found.append(np.asarray(numbers))
+    return found
+
+
+def _specials(step: Step, table: Table, q: Operand, distribution: str, seed: int) -> Iterator[tuple[int, Special]]:
+    """The columns of each tensor of the cache, and the places in it that hold other numbers."""
+    sizes, queries = step.sizes, wide(np.asarray(q.data)).astype(np.float32)
     for number, width in enumerate(step.caches):
         place = mixed_seed(seed, 2 + number)
         signs = np.random.default_rng([place, width]).integers(0, 2, (sizes.num_kv_heads, width)).astype(np.float32) * 2 - 1
         met = queries[:, -1, :: sizes.group, : meeting_columns(sizes, distribution) if number == 0 else 0].swapaxes(0, 1)
         loud = LOUD * (_signs_of_sums(sizes, queries, signs) if number == 0 else signs)
-        special = Special(table.unused, loud, table.latest, met)
-        caches.append(_cache(step, width, special, distribution, place))
-    return Operand(_placed(table.entries)), Operand(_placed(np.array(sizes.tokens, dtype=np.int32))), q, *caches
+        yield width, Special(table.unused, loud, table.latest, met)
 
 
 def scale_shape(step: Step) -> tuple[int, ...] | None:
@@ -122,6 +152,24 @@ def _numbers(
     numbers = DISTRIBUTIONS[distribution](key, (sizes.num_kv_heads, places, width), jnp.dtype(jnp.float32))
     latest = _within(special.latest, start * sizes.page_size, places)
     return numbers.at[:, latest, : special.met.shape[2]].set(special.met, mode="drop")
+
+
+@partial(jax.jit, static_argnames=("step", "count", "width", "distribution"))
+def _picked(
+    key: jax.Array,
+    special: Special,
+    start: int,
+    kv_heads: jax.Array,
+    places: jax.Array,
+    step: Step,
+    count: int,
+    width: int,
+    distribution: str,
+) -> jax.Array:
+    """(places, columns): of the pages from ``start`` on, and zeros for those of others."""
+    numbers = _numbers(key, special, start, step, count, width, distribution)
+    within = _within(places, start * step.sizes.page_size, numbers.shape[1])
+    return numbers.at[kv_heads, within].get(mode="fill", fill_value=0.0)
 
 
 @partial(jax.jit, static_argnames=("step", "count", "width", "distribution"))

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 
 from backends.jax.attention.kernel import RowwiseKernel
+from backends.jax.decode.error import quantisation_error
 from backends.jax.decode.filling import Step, filled
 from backends.jax.kernel import Plan
 from backends.seeds import mixed_seed
@@ -24,7 +25,7 @@ class DecodeKernel(RowwiseKernel):
         describe: Callable[[str], Mapping[str, Any]],
         moved_bytes: int,
     ) -> None:
-        self._step, self._moved_bytes = step, moved_bytes
+        self._step, self._moved_bytes, self._seed = step, moved_bytes, seed
         super().__init__(plan, sets, seed, distribution, describe)
 
     @property
@@ -32,7 +33,15 @@ class DecodeKernel(RowwiseKernel):
         """What a step has to move: places without a token are in the buffers, and no launch needs them."""
         return self._moved_bytes
 
+    def describe(self) -> Mapping[str, Any]:
+        """With what rounding costs the first set, of its data of then."""
+        if not self.inputs:
+            return super().describe()
+        error = quantisation_error(self._step, self.inputs[0], self.distribution, mixed_seed(self._seed, 0))
+        return {**super().describe(), **({} if error is None else {"quantisation_error": error})}
+
     def refill(self, seed: int) -> None:
+        self._seed = seed
         for index in range(self.sets):
             self._keep(index, ())  # its memory is free for the next
             self._keep(index, filled(self._step, self.distribution, mixed_seed(seed, index)))

@@ -37,7 +37,7 @@ def prepare(case: Case, target: Target, sets: int, seed: int) -> DecodeKernel:
     step = step_of(case.implementation, workload)
     if target.kind == "cpu":
         _refuse_too_large(step)
-    describe = partial(_description, case.implementation, workload, step, target.kind)
+    describe = partial(_description, case.implementation, workload, step, target)
     moved_bytes = DecodeJob().work(workload).compulsory_bytes
     plan = plan_of(case.implementation, step)
     return DecodeKernel(step, plan, sets, seed, workload.distribution, describe, moved_bytes)
@@ -91,13 +91,13 @@ def _refuse_too_large(step: Step) -> None:
         )
 
 
-def _description(implementation: str, workload: Workload, step: Step, kind: str, text: str) -> dict[str, Any]:
+def _description(implementation: str, workload: Workload, step: Step, target: Target, text: str) -> dict[str, Any]:
     way, sizes, module = WAYS[implementation], step.sizes, parse(text)
     activation = jnp.dtype(DTYPES[step.activation]).name
     columns = meeting_columns(sizes, workload.distribution)
     return {
-        **executed(module, step.activation, kind, opaque=way.products == 0, stored=workload.format),
-        **passing(module, kind),
+        **executed(module, step.activation, target, opaque=way.products == 0, stored=workload.format),
+        **passing(module, target.kind),
         "call": way.call,
         "pages_are": way.pages,
         "cache_layout": "KV heads, pages, tokens of a page, columns",

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,10 +15,10 @@ from backends.jax.widening import wide
 
 
 class Stored(NamedTuple):
-    """One tensor of the cache on the host, and its scales where it has some."""
+    """One tensor of the cache, and its scales where it has some; on the host, where much of it is looked at."""
 
-    data: NDArray[Any]
-    scales: NDArray[np.float32] | None
+    data: NDArray[Any] | jax.Array
+    scales: NDArray[np.float32] | jax.Array | None
 
 
 class Decoding(Rowwise):
@@ -51,36 +52,45 @@ class Decoding(Rowwise):
     def _output(
         self, table: NDArray[np.int32], q: NDArray[Any], caches: Sequence[Stored], sequence: int, kv_head: int
     ) -> Iterator[Rows]:
-        sizes = self._sizes
-        keys = self._worth(caches[0], table, sequence, kv_head)
-        values = keys[:, : sizes.v_head_dim] if sizes.has_shared_values else self._worth(caches[1], table, sequence, kv_head)
-        heads = slice(kv_head * sizes.group, (kv_head + 1) * sizes.group)
-        queries = wide(np.ascontiguousarray(q[sequence, :, heads]))
-        scores = queries.reshape(-1, sizes.head_dim) @ keys.T
+        result = self.of(self.queries(q, sequence, kv_head), [self.worth(each, table, sequence, kv_head) for each in caches])
+        yield Rows(self._numbers(sequence, self._heads(kv_head)), result, norms_of(result))
+
+    def of(self, queries: NDArray[np.float64], caches: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Queries of one sequence's heads (queries x columns) over one KV head's keys, and values (tokens x columns)."""
+        sizes, keys = self._sizes, caches[0]
+        values = keys[:, : sizes.v_head_dim] if sizes.has_shared_values else caches[1]
+        scores = queries @ keys.T
         scores *= sizes.head_dim**-0.5
         self._mask(scores.reshape(sizes.q_len, sizes.group, len(keys)))
         scores -= scores.max(1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(1, keepdims=True)
-        result = scores @ values
-        yield Rows(self._numbers(sequence, heads), result, norms_of(result))
+        result: NDArray[np.float64] = scores @ values
+        return result
+
+    def queries(self, q: NDArray[Any], sequence: int, kv_head: int) -> NDArray[np.float64]:
+        """Those of one sequence that share a KV head (new tokens and heads x columns)."""
+        return wide(np.ascontiguousarray(q[sequence, :, self._heads(kv_head)])).reshape(-1, self._sizes.head_dim)
+
+    def _heads(self, kv_head: int) -> slice:
+        return slice(kv_head * self._sizes.group, (kv_head + 1) * self._sizes.group)
 
     def _numbers(self, sequence: int, heads: slice) -> NDArray[np.int64]:
         """Which rows of the output are a sequence's queries of some heads."""
         rows = np.arange(np.prod(self._step.rows), dtype=np.int64).reshape(self._step.rows)
         return rows[sequence, :, heads].ravel()
 
-    def _worth(self, cache: Stored, table: NDArray[np.int32], sequence: int, kv_head: int) -> NDArray[np.float64]:
+    def worth(self, cache: Stored, table: NDArray[np.int32], sequence: int, kv_head: int) -> NDArray[np.float64]:
         """One sequence's numbers of a head (tokens x columns)."""
         length = self._sizes.tokens[sequence]
         pages = table[sequence, : -(-length // self._sizes.page_size)]
-        codes = cache.data[kv_head, pages]
+        codes = np.asarray(cache.data[kv_head, pages])
         numbers = wide(codes.reshape(-1, codes.shape[2])[:length])
         if cache.scales is None:
             return numbers
         if cache.scales.ndim == 0:
             return numbers * float(cache.scales)
-        scales: NDArray[np.float64] = cache.scales[kv_head, pages].reshape(-1)[:length, None].astype(np.float64)
+        scales: NDArray[np.float64] = np.asarray(cache.scales[kv_head, pages]).reshape(-1)[:length, None].astype(np.float64)
         return numbers * scales
 
     def _mask(self, scores: NDArray[np.float64]) -> None:

@@ -137,16 +137,23 @@ ENTRY %main (a: bf16[8,8], b: {other}[8,8]) -> f32[8,8] {{
 def test_products_are_native_where_each_takes_the_format_or_what_the_cache_is_stored_in(
     other: str, stored: str, execution: str
 ) -> None:
-    told = executed(parse(PRODUCTS.format(other=other)), "bf16", "cpu", opaque=False, stored=stored)
+    told = executed(parse(PRODUCTS.format(other=other)), "bf16", CPU, opaque=False, stored=stored)
     assert told["execution"] == execution
     assert bool(told["emulation"]) == (execution == "emulated")
     assert "executed_pipe" not in told  # one of them is in bf16
 
 
+def test_a_cpu_without_instructions_for_a_format_converts_what_xla_multiplies_as_it_is_stored() -> None:
+    lacking = Target("cpu", lacking=(("bf16", "the CPU has no bf16 arithmetic"),))
+    told = executed(parse(PRODUCTS.format(other="bf16")), "bf16", lacking, opaque=False)
+    assert (told["execution"], told["executed_pipe"]) == ("emulated", "fp32")
+    assert told["emulation"] == "converted to fp32: the CPU has no bf16 arithmetic"
+
+
 def test_products_that_a_library_has_are_native() -> None:
     nothing = "HloModule m\nENTRY %main (a: f32[8]) -> f32[8] {\n  ROOT %a = f32[8]{0} parameter(0)\n}\n"
-    assert executed(parse(nothing), "bf16", "cuda", opaque=True)["execution"] == "native"
-    assert "does not show" in executed(parse(nothing), "bf16", "cuda", opaque=False)["emulation"]
+    assert executed(parse(nothing), "bf16", HOPPER, opaque=True)["execution"] == "native"
+    assert "does not show" in executed(parse(nothing), "bf16", HOPPER, opaque=False)["emulation"]
 
 
 ENTRY = """HloModule m
