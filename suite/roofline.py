@@ -276,12 +276,13 @@ def empirical_fraction(
 ) -> float | None:
     """The fraction of what this device has been seen to do; ``in_cache`` leaves its memory roof out.
 
-    Of a result that is ``memory_bound`` the memory roof is the lower one, whether or not a rate of its format has been seen.
+    Of a result that is ``memory_bound`` the memory roof is the lower one, whatever rate of its format has been seen: the best of
+    them may be its own, which memory held down.
     """
     if roofs is None:
         return None
     bandwidth = None if in_cache else roofs.bandwidth_bytes_s
-    if memory_bound and bandwidth and not roofs.peak_flop_s:
+    if memory_bound and bandwidth:
         return row_bytes_s / bandwidth
     return fraction(row_flop_s, row_bytes_s, arithmetic_intensity, roofs.peak_flop_s, bandwidth)
 

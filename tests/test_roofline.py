@@ -293,6 +293,8 @@ def test_what_memory_bounds_has_an_empirical_fraction_before_any_rate_of_its_for
     assert empirical_fraction(200e12, 2.2e12, 90.0, roofs, in_cache=True, memory_bound=True) is None
     known = EmpiricalRoofs(100e12, 4.4e12)
     assert empirical_fraction(50e12, 2.2e12, 90.0, known, memory_bound=True) == pytest.approx(0.5)
+    own = EmpiricalRoofs(200e12, 4.4e12)  # the best rate of the format is the result's own, which memory held down
+    assert empirical_fraction(200e12, 2.2e12, 90.0, own, memory_bound=True) == pytest.approx(0.5)
     assert in_cache("warm", 2**20, 60 * 2**20)
     assert not in_cache("cold", 2**20, 60 * 2**20)
     assert not in_cache("warm", 2**30, 60 * 2**20)
