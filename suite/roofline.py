@@ -276,8 +276,8 @@ def empirical_fraction(
 ) -> float | None:
     """The fraction of what this device has been seen to do; ``in_cache`` leaves its memory roof out.
 
-    Of a result that is ``memory_bound`` the memory roof is the lower one, whatever rate of its format has been seen: the best of
-    them may be its own, which memory held down.
+    Of a result that is ``memory_bound`` the memory roof is the lower one, whatever rate of its format has been seen: the best
+    may be its own, which memory held down.
     """
     if roofs is None:
         return None

@@ -77,6 +77,13 @@ GLOSSARY = (
         "Bandwidth and intensity are by these, not by the traffic that a kernel really makes.",
     ),
     Term(
+        "traffic",
+        "what a kernel is known to move where that is more than the compulsory bytes, as scores that are written to memory",
+        "`roofbench show RUN CASE` and the data say it. MBU, the share of bandwidth that decoding is judged by, is of the "
+        "compulsory bytes: it is the fraction of a result that memory bounds.",
+    ),
+    Term("wasted page memory", "the share of a paged cache in which no token lies: what is left of each sequence's last page"),
+    Term(
         "busbw",
         "what a collective moves over each link per second, by the factor of the tests of NCCL: for all_reduce 2(n-1)/n",
         "Times the message over the time, among n ranks. It compares with one direction of a link, whatever algorithm ran.",

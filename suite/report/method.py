@@ -63,8 +63,11 @@ METHOD = (
     Topic(
         "Work and intensity",
         "Operations and bytes are counted from the definition of the problem: a matrix product of m, n, k has 2mnk "
-        "operations, and compulsory bytes count each operand once. Arithmetic intensity is their quotient. Throughput is "
-        "operations per second (a fused multiply-add is two), bandwidth is compulsory bytes per second.",
+        "operations, and compulsory bytes count each operand once. Attention has 2(d_qk + d_v) for each pair of query and key "
+        "that its mask leaves, its gradients 2(3 d_qk + 2 d_v), scores that are computed again among them. Decoding counts "
+        "keys and values once for each token and KV head, a prefix that all sequences share once for all. Arithmetic "
+        "intensity is their quotient. Throughput is operations per second (a fused multiply-add is two), "
+        "bandwidth is compulsory bytes per second.",
     ),
     Topic(
         "Fractions",
