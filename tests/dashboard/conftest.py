@@ -1,17 +1,16 @@
 """Stores that several tests of the dashboard look at; nothing here is written after it was made."""
 
 from contextlib import ExitStack
-from dataclasses import replace
 
 import pytest
 
 from suite.rows import NO_FRACTIONS
+from tests.dashboard.builders import attention, collective, decode, grouped, measured, other_device, step
+from tests.dashboard.serving import ME, served, settled
+from tests.dashboard.stores import STORES, write_stores
 from tests.report.browsing import INTERPRETED, chromium, looking, until
-from tests.report.builders import device, failed, result, run_info, sweep
-from tests.report.recordings import sustained
+from tests.report.builders import failed, result, run_info, sweep
 from tests.report.stores import write_store
-
-OLD_UID = "beef0000"
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -20,10 +19,6 @@ def _no_components_of_other_packages():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("streamlit.components.v2.manifest_scanner.scan_component_manifests", lambda *_: [])
         yield
-
-
-def other_device():
-    return device(info=replace(device().info, uid=OLD_UID, name="Testium T0"))
 
 
 @pytest.fixture(scope="session")
@@ -43,45 +38,6 @@ def two_stores(one_store, tmp_path_factory):
     slower += [result(1024, evidence="simulated", share=0.9), failed("unsupported", "no unit for fp8", format="fp8_e4m3")]
     write_store(path, slower, devices=(other_device(),), info=run_info(experiment="quick"))
     return one_store, path
-
-
-def measured(row):
-    return replace(sustained(row.p50_s or 1.0, 40 * (row.p50_s or 1.0)), interval_s=row.interval_s, converged=row.converged)
-
-
-HEADS = {"num_q_heads": 32, "num_kv_heads": 8, "head_dim": 128, "v_head_dim": 128}
-
-
-def attention(length, batch=1, **fields):
-    params = {**HEADS, "direction": "forward", "batch": batch, "q_len": length, "kv_len": length, "mask": "causal"}
-    return result(job="attention", params={**params, **fields.pop("params", {})}, **fields)
-
-
-def grouped(groups, rows, **fields):
-    """Of a mixture: ``rows`` of all groups together."""
-    params = {"groups": groups, "m": rows, "n": 4096, "k": 7168, "spread": "balanced", "top_k": 8, **fields.pop("params", {})}
-    return result(job="grouped_gemm", params=params, **fields)
-
-
-def decode(length, batch=1, page=16, **fields):
-    pages = {"batch": batch, "kv_len": length, "q_len": 1, "page_size": page, "page_order": "random", "lengths": "equal"}
-    return result(job="decode", params={**HEADS, **pages, **fields.pop("params", {})}, bound="memory", **fields)
-
-
-def step(batch, length=4096, model="llama-3-8b", **fields):
-    sizes = {"layers": 32, "hidden_size": 4096, "intermediate_size": 14336, "vocabulary": 128256, "model": model}
-    params = {**HEADS, **sizes, "part": "step", "batch": batch, "kv_len": length, "page_size": 16, "q_len": 1}
-    return result(job="decode_step", params=params, bound="memory", **fields)
-
-
-def collective(size, algo="ring", ranks=2, **fields):
-    nothing = {"flops": 0, "flop_s": 0.0, "arithmetic_intensity": 0.0, "bound": "link", "fractions": NO_FRACTIONS}
-    params = {"op": "all_reduce", "message_bytes": size, "world_size": ranks}
-    switches = {"algo": algo, "proto": "library", "in_place": True, "transport": "device_link"}
-    nothing |= {"interval_s": (fields["p50_s"] * 0.998, fields["p50_s"] * 1.002)}
-    moved = {"compulsory_bytes": size, "bytes_s": size / fields["p50_s"], "pipe": "device_link"}
-    regime = "warm/sustained/call"
-    return result(job="collective", params=params, switches=switches, regime=regime, **{**nothing, **moved, **fields})
 
 
 @pytest.fixture(scope="session")
@@ -108,8 +64,6 @@ def browser():
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory):
     """Stores of every kind, which the dashboard serves."""
-    from tests.dashboard.test_browser import write_stores
-
     place = tmp_path_factory.mktemp("dashboard")
     write_stores(place)
     return place
@@ -117,16 +71,12 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="package")
 def address(folder):
-    from tests.dashboard.test_browser import STORES, served
-
     yield from served(folder, *STORES)
 
 
 @pytest.fixture(scope="package")
 def roofline(browser, address):
     """A roofline in a dark window of a width: opened once, for tests that leave it as it was, or by one of its links."""
-    from tests.dashboard.test_browser import ME, settled
-
     with ExitStack() as open_pages:
         looks = {}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dashboard.test_browser import ME, PAGES, settled
+from tests.dashboard.serving import ME, PAGES, settled
 from tests.report.browsing import NARROW, WIDE, looking
 
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not find_spec("axe_playwright_python"), reason="no axe-core here")]

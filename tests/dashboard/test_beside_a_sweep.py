@@ -13,7 +13,7 @@ from dashboard import stores
 from suite.commands.dashboard import command
 from suite.store.queries import Reader
 from suite.store.writer import Store
-from tests.dashboard.test_browser import free_port, unexpected, wait_for
+from tests.dashboard.serving import free_port, unexpected, wait_for
 from tests.patience import PATIENCE_S
 from tests.report.browsing import chromium, looking, until
 from tests.store.material import case, planned, record, run_start

@@ -1,111 +1,18 @@
 """The dashboard as the command starts it, in a real browser: the paths that people take."""
 
-import os
 import re
-import socket
-import subprocess
-import urllib.error
-import urllib.request
-from dataclasses import replace
-from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
-from dashboard import stores
-from suite.commands.dashboard import command
 from suite.store.browsing import Browser
 from suite.store.writer import Store
-from tests.dashboard.conftest import OLD_UID, attention, collective, decode, grouped, measured, other_device, step
-from tests.dashboard.test_hostile import EVIL, evil_store
-from tests.dashboard.test_targets import CELLS
-from tests.patience import PATIENCE_S
+from tests.dashboard.builders import OLD_UID, other_device
+from tests.dashboard.serving import ME, PAGES, settled, unexpected
+from tests.dashboard.stores import FITTED_UID
 from tests.report.browsing import NARROW, WIDE, looking, points_drawn, until
-from tests.report.builders import UID, device, result, run_info, sweep
-from tests.report.stores import write_store
 from tests.store.material import case, planned, record, run_start
 
 pytestmark = pytest.mark.browser
-PROJECT = Path(stores.__file__).parent.parent
-PAGES = (
-    *("", "roofline", "gemm", "grouped_gemm", "attention", "decode", "decode_step", "collectives"),
-    *("compare", "run", "hardware", "targets"),
-)
-# What Streamlit asks for under the address of a page before it asks for it under the server's own.
-PROBES = "Failed to load resource: the server responded with a status of 404 (Not Found)"
-ME = f"device={UID}"
-FITTED_UID = "fee10000"
-STORES = ("results.db", "growing.db", "evil.db", "fits.db")
-
-
-def write_stores(folder):
-    """A store of every job, one that is written while pages are open, one that is made to do harm, and one of collectives by
-    two algorithms: no one formula explains the first one's times, so that their fit is refused.
-    """
-    rows = [*sweep(), *(attention(n) for n in (512, 1024)), *(decode(n) for n in (1024, 4096)), *(step(n) for n in (1, 8))]
-    rows += [grouped(64, 8 * m, implementation=by) for m in (512, 1024) for by in ("library", "triton")]
-    rows += [collective(2**power, p50_s=1e-5 + 2**power / 1e11) for power in (10, 20)]
-    write_store(folder / "results.db", rows, info=run_info(experiment="everything"), measured=measured)
-    with Store.open(str(folder / "results.db")) as store:
-        for each in CELLS:
-            store.record_compiled(each)
-    write_store(folder / "growing.db", [result()], devices=(other_device(),), info=run_info(experiment="growing"))
-    evil_store(folder / "evil.db", EVIL)
-    times = {2: (3e-3, 2e6), 4: (10e-6, 1e11)}  # of ranks: latency, bandwidth
-    rows = [
-        collective(2**power, ranks=ranks, p50_s=alpha_s + 2**power / bandwidth)
-        for ranks, (alpha_s, bandwidth) in times.items()
-        for power in range(3, 28, 4)
-    ]
-    rows += [
-        collective(2**n, "tree", ranks=ranks, p50_s=5e-6 * ranks + 2**n / 5e10) for ranks in (2, 4) for n in range(3, 28, 4)
-    ]
-    fitted = device(info=replace(device().info, uid=FITTED_UID, name="Testium T9"))
-    write_store(folder / "fits.db", rows, devices=(fitted,), info=run_info(experiment="collectives"))
-
-
-def served(folder, *names):
-    """The dashboard's address over these stores, and its end."""
-    port = free_port()
-    words = command("127.0.0.1", port, [str(folder / name) for name in names], browser=False)
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "PYTHONSAFEPATH": "1"}
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=log)
-    try:
-        wait_for(f"http://127.0.0.1:{port}/_stcore/health", server)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(timeout=PATIENCE_S)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(url, server):
-    deadline = monotonic() + PATIENCE_S
-    while monotonic() < deadline:
-        assert server.poll() is None, "the server ended"
-        try:
-            with urllib.request.urlopen(url, timeout=PATIENCE_S):
-                return
-        except (urllib.error.URLError, ConnectionError):
-            sleep(0.2)
-    pytest.fail("the server did not start")
-
-
-def settled(page, figure=True):
-    page.wait_for_selector("[data-testid=stDataFrame]")
-    if figure:
-        page.wait_for_selector(".js-plotly-plot .main-svg", state="attached")
-    until(page, "!document.querySelector('[data-testid=stSkeleton], [data-testid=stStatusWidget]')")
-
-
-def unexpected(complaints):
-    return [text for text in complaints if text != PROBES]
 
 
 # The middle of the point that others leave the most room, and what it says when it is pointed at: its case in bold first.

@@ -8,7 +8,7 @@ import pytest
 from dashboard.text import plain
 from suite.collectives.cores import Host, described
 from suite.report.palette import DOUBTFUL_OPACITY
-from tests.dashboard.conftest import OLD_UID, collective, other_device
+from tests.dashboard.builders import OLD_UID, collective, other_device
 from tests.dashboard.opened import charts, opened, words
 from tests.report.builders import UID, run_info, sustained
 from tests.report.stores import write_store

@@ -17,7 +17,7 @@ from suite.report.comparison_figure import MOST_CASES, _tick_words, comparison_f
 from suite.report.palette import INKS
 from suite.store.comparing import ComparisonReader
 from suite.store.writer import Store
-from tests.dashboard.conftest import measured
+from tests.dashboard.builders import measured
 from tests.dashboard.opened import addressed, charts, opened, words
 from tests.report.builders import failed, result, run_info
 from tests.report.stores import write_store

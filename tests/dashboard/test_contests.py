@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from suite.report.contest import TITLE
-from tests.dashboard.conftest import measured
+from tests.dashboard.builders import measured
 from tests.dashboard.opened import opened, words
 from tests.report.builders import result, run_info
 from tests.report.stores import write_store

@@ -6,7 +6,7 @@ import pytest
 
 from suite.rows import NO_FRACTIONS
 from suite.store.writer import Store
-from tests.dashboard.conftest import OLD_UID
+from tests.dashboard.builders import OLD_UID
 from tests.dashboard.opened import addressed, charts, labels, opened, table, turn_to, words
 from tests.report.builders import UID, result, run_info
 from tests.report.stores import write_store

@@ -19,7 +19,7 @@ from dashboard.shelf import Shelf
 from dashboard.stores import Run, Stores
 from suite.errors import StoreUnusable
 from suite.store.browsing import Browser
-from tests.dashboard.conftest import other_device
+from tests.dashboard.builders import other_device
 from tests.dashboard.opened import addressed, opened, table, turn_to
 from tests.report.builders import device, failed, result, run_info
 from tests.report.stores import write_store

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from suite.store.browsing import Browser
-from tests.dashboard.test_browser import ME, PAGES, settled
+from tests.dashboard.serving import ME, PAGES, settled
 from tests.patience import PATIENCE_S
 from tests.report.browsing import NARROW, WIDE, looking
 

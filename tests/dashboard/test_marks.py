@@ -4,7 +4,7 @@ import json
 
 from dashboard.mark_codes import codes
 from suite.report.words import marks
-from tests.dashboard.conftest import decode, other_device
+from tests.dashboard.builders import decode, other_device
 from tests.dashboard.opened import opened, table, words
 from tests.report.builders import result, run_info
 from tests.report.stores import write_store

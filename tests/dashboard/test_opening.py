@@ -3,7 +3,7 @@
 import pytest
 
 from suite.rows import NO_FRACTIONS
-from tests.dashboard.conftest import attention, decode
+from tests.dashboard.builders import attention, decode
 from tests.dashboard.opened import addressed, opened, turn_to, words
 from tests.dashboard.test_pages import store_of, traces
 from tests.report.builders import failed, result

@@ -7,7 +7,7 @@ import pytest
 from dashboard.text import plain
 from suite.rows import NO_FRACTIONS
 from suite.store.browsing import Browser
-from tests.dashboard.conftest import OLD_UID, attention, collective, decode, other_device, step
+from tests.dashboard.builders import OLD_UID, attention, collective, decode, other_device, step
 from tests.dashboard.opened import addressed, charts, labels, opened, table, turn_to, words
 from tests.report.builders import RUN, UID, device, failed, result, run_info
 from tests.report.stores import write_store

@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.contests import short_titles
 from dashboard.rivals import TITLE, races
-from tests.dashboard.conftest import OLD_UID, decode, other_device
+from tests.dashboard.builders import OLD_UID, decode, other_device
 from tests.dashboard.opened import opened, words
 from tests.report.builders import result, run_info
 from tests.report.stores import write_store

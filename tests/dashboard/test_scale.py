@@ -19,7 +19,7 @@ from suite.store.browsing import Browser
 from suite.store.check import problems
 from suite.store.scopes import Scope
 from tests.dashboard.big_store import build
-from tests.dashboard.test_browser import free_port, wait_for
+from tests.dashboard.serving import free_port, wait_for
 from tests.pace import REFERENCE_S, WORK
 from tests.patience import PATIENCE_S
 from tests.report.browsing import chromium, looking

@@ -16,7 +16,7 @@ from suite.report.words import percent
 from suite.store.browsing import Browser
 from tests.dashboard.lower_clock import lower_clock
 from tests.dashboard.recordings import recorded
-from tests.dashboard.test_browser import free_port, settled, unexpected, wait_for
+from tests.dashboard.serving import free_port, settled, unexpected, wait_for
 from tests.patience import PATIENCE_S
 from tests.report.browsing import NARROW, WIDE, looking, until
 

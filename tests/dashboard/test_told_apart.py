@@ -8,7 +8,7 @@ import pytest
 from dashboard.frames import PINNED_PX, TEXT_PX, wide_enough
 from dashboard.narrow import heads_words
 from dashboard.text import plain, sentence
-from tests.dashboard.conftest import attention, collective, decode, other_device
+from tests.dashboard.builders import attention, collective, decode, other_device
 from tests.dashboard.opened import labels, opened, table, words
 from tests.report.builders import failed, result, run_info
 from tests.report.stores import write_store

@@ -4,7 +4,7 @@ import pytest
 
 from dashboard.whys import MOST_NAMED, lines_of
 from tests.dashboard.opened import opened, words
-from tests.dashboard.test_browser import ME, settled
+from tests.dashboard.serving import ME, settled
 from tests.report.browsing import WIDE, looking, until
 from tests.report.builders import failed, result, run_info
 from tests.report.stores import write_store
