@@ -282,7 +282,7 @@ def empirical_fraction(
     if roofs is None:
         return None
     bandwidth = None if in_cache else roofs.bandwidth_bytes_s
-    if memory_bound and bandwidth:
+    if memory_bound and bandwidth and row_bytes_s:
         return row_bytes_s / bandwidth
     return fraction(row_flop_s, row_bytes_s, arithmetic_intensity, roofs.peak_flop_s, bandwidth)
 
