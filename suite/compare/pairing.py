@@ -1,20 +1,18 @@
 """Which results of two runs belong together, and which have nothing to be compared with.
 
 Runs of one device are joined by case, which is one exact measurement; devices, backends and implementations by workload and
-regime.  Of several results with the same key those go together that have the most in common: the chip, the slot, who computes.
+regime.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from suite.compare.refusal import Strangers, refusal
+from suite.compare.matching import Key, grouped, match
+from suite.compare.refusal import refusal
 from suite.compare.side import Entry, Side
+from suite.compare.strangers import Partners, Strangers
 from suite.jobs.calibration import CalibrationJob
 from suite.report.words import counted
-
-Key = Callable[[Entry], Hashable]
 
 
 class By(StrEnum):
@@ -65,95 +63,56 @@ class Pairing(NamedTuple):
     uncompared: tuple[Uncompared, ...]
 
 
+class _Joined(NamedTuple):
+    """What a join by one key came to."""
+
+    pairs: list[Pair]
+    refused: list[Uncompared]
+    alone_a: list[Entry]
+    alone_b: list[Entry]
+
+
 def pair(a: Side, b: Side, by: By | None = None) -> Pairing:
     """Join the results of two runs; ``by`` is chosen where it is not given."""
     chosen, why = (by, "as asked for") if by else _choose(a, b)
-    key: Key = (lambda entry: entry.row.case_key) if chosen is By.CASE else (lambda entry: entry.regime_key)
-    pairs, uncompared = [], []
-    left_a, left_b = _grouped(a.entries, [key]), _grouped(b.entries, [key])
-    alone_a, alone_b = [], []
-    for each in dict.fromkeys([*left_a, *left_b]):
-        matched, only_a, only_b = match(left_a.get(each, ()), left_b.get(each, ()))
-        alone_a += only_a
-        alone_b += only_b
-        for one, other in matched:
+    by_workload = _join(a, b, lambda entry: entry.regime_key)
+    joined = by_workload if chosen is By.WORKLOAD else _join(a, b, lambda entry: entry.row.case_key)
+    partners = _partners(by_workload) if chosen is By.CASE else {}
+    compared = {id(entry) for both in joined.pairs for entry in both}
+    of_a = Strangers("A", "B", b.entries, by_workload.alone_b, partners, compared)
+    of_b = Strangers("B", "A", a.entries, by_workload.alone_a, partners, compared)
+    uncompared = (
+        *joined.refused,
+        *(Uncompared(entry, None, of_a.why(entry)) for entry in joined.alone_a),
+        *(Uncompared(None, entry, of_b.why(entry)) for entry in joined.alone_b),
+    )
+    return Pairing(chosen, why, tuple(joined.pairs), uncompared)
+
+
+def _join(a: Side, b: Side, key: Key) -> _Joined:
+    found = _Joined([], [], [], [])
+    of_a, of_b = grouped(a.entries, [key]), grouped(b.entries, [key])
+    for each in dict.fromkeys([*of_a, *of_b]):
+        matched = match(of_a.get(each, ()), of_b.get(each, ()))
+        found.alone_a.extend(matched.left_a)
+        found.alone_b.extend(matched.left_b)
+        for one, other in matched.pairs:
             refused = refusal(one, other)
             if refused:
-                uncompared.append(Uncompared(one, other, refused))
+                found.refused.append(Uncompared(one, other, refused))
             else:
-                pairs.append(Pair(one, other))
-    in_a, in_b = Strangers("A", alone_a, a.entries), Strangers("B", alone_b, b.entries)
-    uncompared += [Uncompared(entry, None, in_b.why(entry)) for entry in alone_a]
-    uncompared += [Uncompared(None, entry, in_a.why(entry)) for entry in alone_b]
-    return Pairing(chosen, why, tuple(pairs), tuple(uncompared))
+                found.pairs.append(Pair(one, other))
+    return found
 
 
-def _of_chip(entry: Entry) -> Hashable:
-    return entry.row.device_uid
-
-
-def _of_slot(entry: Entry) -> Hashable:
-    return entry.row.device_slot
-
-
-def _of_implementation(entry: Entry) -> Hashable:
-    return entry.row.implementation
-
-
-def _of_switches(entry: Entry) -> Hashable:
-    return entry.row.implementation, str(sorted(entry.row.switches.items()))
-
-
-def _of_backend(entry: Entry) -> Hashable:
-    return entry.row.backend, _of_switches(entry)
-
-
-# From having everything in common to nothing but what they were grouped by.
-_LEVELS: tuple[tuple[Key, ...], ...] = (
-    (_of_chip, _of_backend),
-    (_of_slot, _of_backend),
-    (_of_backend,),
-    (_of_switches,),
-    (_of_implementation,),
-    (_of_chip,),
-    (_of_slot,),
-)
-_ALIKE: tuple[tuple[Key, ...], ...] = ((_of_backend,), (_of_switches,), (_of_implementation,), ())
-
-
-def match(a: Sequence[Entry], b: Sequence[Entry]) -> tuple[list[tuple[Entry, Entry]], list[Entry], list[Entry]]:
-    """Pairs of results with one key, and what is left of either side.
-
-    A single result that is left is compared with each of the other side that is most like it; several with several are not.
-    """
-    found: list[tuple[Entry, Entry]] = []
-    left_a, left_b = list(a), list(b)
-    for keys in _LEVELS:
-        if _of_slot in keys and 1 in (len(left_a), len(left_b)):
-            continue  # a number that only tells several devices of one run apart
-        pairs = list(_unique(_grouped(left_a, keys), _grouped(left_b, keys)))
-        found += pairs
-        left_a, left_b = _without(left_a, (one for one, _ in pairs)), _without(left_b, (other for _, other in pairs))
-    if len(left_a) == 1 and left_b:
-        alike = _most_alike(left_a[0], left_b)
-        return [*found, *((left_a[0], other) for other in alike)], [], _without(left_b, alike)
-    if len(left_b) == 1 and left_a:
-        alike = _most_alike(left_b[0], left_a)
-        return [*found, *((one, left_b[0]) for one in alike)], _without(left_a, alike), []
-    return found, left_a, left_b
-
-
-def _most_alike(entry: Entry, others: Sequence[Entry]) -> list[Entry]:
-    for keys in _ALIKE:
-        alike = [each for each in others if all(key(each) == key(entry) for key in keys)]
-        if alike:
-            return alike
-    return []
-
-
-def _without(entries: Iterable[Entry], taken: Iterable[Entry]) -> list[Entry]:
-    gone = {id(entry) for entry in taken}
-    return [entry for entry in entries if id(entry) not in gone]
+def _partners(joined: _Joined) -> Partners:
+    """Of each entry the first that it belongs with, one that it is compared with before any other."""
+    found: dict[int, Entry] = {}
+    for one, other in (*joined.pairs, *((each.a, each.b) for each in joined.refused)):
+        if one is not None and other is not None:
+            found.setdefault(id(one), other)
+            found.setdefault(id(other), one)
+    return found
 
 
 def _choose(a: Side, b: Side) -> tuple[By, str]:
@@ -173,17 +132,3 @@ def _asked_for(side: Side) -> set[str]:
     """Cases of a run without those that every first run of a device begins with, unless it has no others."""
     calibrating = {entry.row.case_key for entry in side.entries if entry.row.job == CalibrationJob.name}
     return {entry.row.case_key for entry in side.entries} - calibrating or calibrating
-
-
-def _unique(a: Mapping[Hashable, list[Entry]], b: Mapping[Hashable, list[Entry]]) -> Iterator[tuple[Entry, Entry]]:
-    for key, ones in a.items():
-        others = b.get(key, [])
-        if len(ones) == len(others) == 1:
-            yield ones[0], others[0]
-
-
-def _grouped(entries: Iterable[Entry], keys: Iterable[Key]) -> dict[Hashable, list[Entry]]:
-    groups: dict[Hashable, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        groups[tuple(key(entry) for key in keys)].append(entry)
-    return dict(groups)

@@ -197,3 +197,23 @@ def test_a_calibration_that_was_taken_as_it_is_is_not_lost():
     assert [(each.why, each.is_lost) for each in found.uncompared] == [("B measured no calibration of its own", False)]
     failed_there = calibrated._replace(row=failed("crashed", "signal 9", case_key=calibrated.row.case_key, job="calibration"))
     assert [each.is_lost for each in pair(side(calibrated), side(failed_there, run="b")).uncompared] == [True]
+
+
+@pytest.mark.parametrize("by", By)
+def test_what_was_not_timed_is_nobodys_partner_and_each_result_has_its_own_reason(by):
+    a = side(entry(), entry(implementation="naive"), lost("unsupported", implementation="triton"))
+    b = side(entry(), entry(implementation="naive"), entry(implementation="library_math"))
+    found = pair(a, b, by)
+    assert names(found) == [("library@0", "library@0"), ("naive@0", "naive@0")]
+    assert {(each.a or each.b).row.implementation: each.why for each in found.uncompared} == {
+        "triton": "A unsupported",
+        "library_math": "what A has of it is compared with another",
+    }
+    assert complete(found, a, b)
+
+
+def test_nothing_is_promised_that_a_join_by_workload_does_not_keep():
+    a = side(entry(512), lost("unsupported", implementation="triton"))
+    b = side(entry(512), entry(implementation="library_math"))
+    assert whys(pair(a, b, By.CASE)) == ["A unsupported", "A has no time of it: triton unsupported"]
+    assert whys(pair(a, b, By.WORKLOAD)) == ["A unsupported", "A has no time of it: triton unsupported"]
