@@ -26,6 +26,7 @@ from suite.measure.rounds import LEAST_SAMPLES
 from suite.multiplier import expected_pipe
 from suite.outcome import Outcome
 from suite.planned import DeviceSlot, PlannedCase
+from suite.ports import has_port
 from suite.roofline import Ceilings, floors_s
 from suite.rows import Calibration
 from suite.settings import MeasureSettings, RunConfig
@@ -366,6 +367,8 @@ def _planned(
 
 def _predicted_s(asked: _Asked, regime: Regime, machine: Machine, measure: MeasureSettings, rounds: int = 1) -> float:
     """A rough wall time, settling and sampling of all alternating rounds together: for a time-left display and deadlines."""
+    if not has_port(machine.slot.target, asked.workload.job):
+        return 0.0  # it ends as soon as it is asked for
     launch_s, info = 2 * (asked.floor_s or 0.0), machine.slot.info
     setup_s = SETUP_S + (predict_xla.besides_s(asked.work, info) if info is not None and info.backend == "xla" else 0.0)
     if regime.load == "burst":
@@ -378,7 +381,7 @@ def _predicted_s(asked: _Asked, regime: Regime, machine: Machine, measure: Measu
         least_s = max(measure.min_time_s, energy_window_s(measure))
         launch_s = predict_cpu.launch_s(asked.floor_s, asked.work, machine.ceilings)
         sampling = predict_cpu.Sampling(rounds, least_s, flush_s)
-        return predict_cpu.case_s(launch_s, asked.work.compulsory_bytes, measure, sampling)
+        return predict_cpu.case_s(launch_s, predict_cpu.checking_s(asked.workload, asked.work), measure, sampling)
     samples = measure.min_batches if rounds == 1 else LEAST_SAMPLES
     sampling_s = max(measure.min_time_s, energy_window_s(measure), samples * max(measure.sample_s, launch_s + flush_s))
     settling_s = (SETTLING_WINDOWS + (rounds - 1) * BRIEF_SHARE) * measure.steady_window_s

@@ -7,6 +7,7 @@ The figures are of two cores of an AMD EPYC (Zen 4, AVX-512) in a virtual machin
 
 from typing import NamedTuple
 
+from suite.case import Workload
 from suite.measure.regimes import BRIEF_SHARE
 from suite.roofline import Ceilings
 from suite.settings import MeasureSettings
@@ -18,10 +19,12 @@ WINDOW_OVERRUN = 1.06
 # The standard deviation of a sample, relative, that the reached intervals came from: median 0.09, quartiles 0.03 and 0.30.
 SPREAD = 0.09
 HALF_WIDTH = 2.46  # of the 95 % interval of a median of n normal samples, in standard deviations over sqrt(n)
-# Compiling, filling and both checks: 0.05 s for 6 MB of operands, 0.2 s for 34, 0.5 s for 118, and some launches beside.
+# Compiling, filling and both checks: 0.05 s for 6 MB of operands, 0.2 s for 34, 0.5 s for 118, and some launches beside.  A job
+# whose check goes through more than its operands says so itself.
 PREPARE_S = 0.05
 PREPARE_S_PER_BYTE = 4e-9
 LAUNCHES_BESIDE = 5
+STAGED = "decode_step"  # the job whose check computes all of its stages anew: loaded where it is planned
 # Median time of a launch over its floor at 1024^3 to 4096^3.  What has no instructions of its own is converted, fp16 slowly.
 # The floor of 8 bits and fewer is that of the bf16 copies; those of 4 and 6 bits take about as long to make as those of fp8.
 OVER_FLOOR = 2.0
@@ -45,9 +48,18 @@ def launch_s(floor_s: float | None, work: Work, limits: Ceilings) -> float:
     return times * (floor_s or 0.0)
 
 
-def case_s(launch_s: float, operand_bytes: int, measure: MeasureSettings, sampling: Sampling) -> float:
-    """Predicted seconds of a case; ``operand_bytes`` are what is filled and checked."""
-    preparing_s = PREPARE_S + PREPARE_S_PER_BYTE * operand_bytes + LAUNCHES_BESIDE * launch_s
+def checking_s(workload: Workload, work: Work) -> float:
+    """Predicted seconds of filling the inputs and of both checks, without launches."""
+    if workload.job == STAGED:
+        from suite.predict_stages import drawing_and_checking_s
+
+        return drawing_and_checking_s(workload, work)
+    return PREPARE_S_PER_BYTE * work.compulsory_bytes
+
+
+def case_s(launch_s: float, checking_s: float, measure: MeasureSettings, sampling: Sampling) -> float:
+    """Predicted seconds of a case."""
+    preparing_s = PREPARE_S + checking_s + LAUNCHES_BESIDE * launch_s
     window_s = WINDOW_OVERRUN * max(measure.steady_window_s, launch_s)
     settling_s = min(SETTLING_WINDOWS * window_s, measure.steady_timeout_s + window_s)
     settling_s += (sampling.rounds - 1) * BRIEF_SHARE * window_s

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from suite.backend import DeviceInfo
+from suite.case import Workload
 from suite.hardware.cpu import derive
-from suite.predict_cpu import Sampling, case_s, launch_s
+from suite.predict_cpu import PREPARE_S_PER_BYTE, Sampling, case_s, checking_s, launch_s
 from suite.roofline import Ceilings
 from suite.settings import MeasureSettings
 from suite.work import Work
@@ -21,7 +22,7 @@ ALONE = Sampling(rounds=1, least_s=0.1, flush_s=0.0)
 
 
 def of(measure: MeasureSettings, launch_s: float = 0.01, operand_bytes: int = 2**24, sampling: Sampling = ALONE) -> float:
-    return case_s(launch_s, operand_bytes, measure, sampling)
+    return case_s(launch_s, PREPARE_S_PER_BYTE * operand_bytes, measure, sampling)
 
 
 def test_a_narrower_target_takes_longer_up_to_the_time_allowed() -> None:
@@ -46,6 +47,7 @@ def test_a_launch_that_outlasts_windows_and_samples_sets_the_time() -> None:
 
 def test_large_operands_take_time_to_fill_and_check() -> None:
     assert of(FAST, operand_bytes=10**9) - of(FAST, operand_bytes=0) == pytest.approx(4.0)
+    assert checking_s(Workload("gemm", "bf16", ()), Work(1, 10**9, "bf16")) == pytest.approx(4.0)
 
 
 def test_each_alternating_round_settles_briefly_and_is_sampled_for_the_least_time() -> None:

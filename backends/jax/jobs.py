@@ -8,7 +8,7 @@ from backends.jax.collective.kernel import XlaCollective
 from backends.jax.kernel import XlaKernel
 from backends.jax.target import Target
 from suite.case import Case
-from suite.errors import nearest
+from suite.ports import choice
 
 
 class Port(NamedTuple):
@@ -31,7 +31,7 @@ def reason(case: Case, target: Target) -> str | None:
     """Why this case cannot run on ``target``; ``None`` when it can."""
     port = PORTS.get(case.workload.job)
     if port is None:
-        return f"no port of job {case.workload.job!r} to XLA{nearest(case.workload.job, PORTS)}"
+        return f"no port of job {case.workload.job!r} to XLA, which has {choice(PORTS)}"
     return port.reason(case, target)
 
 

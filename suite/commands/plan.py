@@ -201,6 +201,11 @@ def _lacking_lines(planned: Planned) -> Iterator[str]:
         left = [case for case in planned.cases if case.verdict is not Outcome.UNSUPPORTED]
         if found := ", ".join(without_unit(left, planned.sheet)):
             yield f"no unit by the sheet {planned.sheet.id} for {found}: such cases would be emulated, or unsupported"
+    if planned.resumed is None:
+        from suite.ports import nothing_ported
+
+        if nothing := nothing_ported(planned.config.jobs, planned.slots):
+            yield f"a run is refused: {nothing}"
 
 
 def searched(config: "RunConfig", slots: "Sequence[DeviceSlot]") -> "tuple[Subject, ...]":
@@ -302,6 +307,10 @@ def _totals(planned: Planned, left_out: Sequence[str]) -> Iterator[str]:
 
 def remarks(config: "RunConfig", slots: "Sequence[DeviceSlot]" = ()) -> Iterator[str]:
     """What the number of cases does not tell of an experiment on these devices."""
+    from suite.ports import nothing_ported, without_port_lines
+
+    if not nothing_ported(config.jobs, slots):  # which is refused with a reason that says as much
+        yield from without_port_lines(config.jobs, slots)
     yield from _passed_over(config)
     if "collective" in config.jobs:
         from suite.jobs.collective import crowded, rounded

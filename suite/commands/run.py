@@ -181,8 +181,11 @@ def _resolved(config: "RunConfig", resumed: "RunInfo | None") -> "tuple[Resolved
     from suite.commands.plan import nothing_left, refuse_too_many, searched
     from suite.devices import resolve
     from suite.plan import plan
+    from suite.ports import nothing_ported
 
     resolved = resolve(config)
+    if resumed is None and (nothing := nothing_ported(resolved.config.jobs, resolved.slots)):
+        raise UsageError(nothing)
     cases = plan(resolved.config, resolved.slots, ())
     searches = searched(resolved.config, resolved.slots)
     if resumed is None:

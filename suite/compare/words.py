@@ -207,9 +207,15 @@ def values(each: Differing) -> str:
 
 
 def _why(each: Uncompared) -> str:
-    reason = next((entry.row.reason for entry in (each.b, each.a) if entry and entry.row.outcome != "ok"), "")
+    reason = "; ".join(dict.fromkeys(_reasons(each)))
     whose = "lost, as it is ok in A alone: " if each.is_lost else ""
-    return f"{whose}{each.why}{f' ({clipped(printable(reason))})' if reason else ''}"
+    return f"{whose}{each.why}{f' ({reason})' if reason else ''}"
+
+
+def _reasons(each: Uncompared) -> Iterator[str]:
+    for entry in (each.a, each.b):
+        if entry and entry.row.outcome != "ok" and entry.row.reason:
+            yield clipped(printable(entry.row.reason))
 
 
 def _clock(case: Compared) -> Iterator[str]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from suite.case import sizes_of
+from suite.case import USUAL_DATA, sizes_of
 from suite.collectives.cores import SHARED_CORES
 from suite.outcome import Bound, Outcome
 from suite.report.joules import lacks_joules, no_joules
@@ -77,6 +77,7 @@ def run_lines(
         left_out |= dict.fromkeys(found.titles_left_out)
         yield ""
         yield from _heading(printable(f"{job} {label}{on}"), found, screen)
+        yield from _wrapped(shared_label([row for _, row in group]), screen)
         yield from found.lines(screen)
     if any(row.job == "collective" for row in rows):
         from suite.show.collective import study_lines  # models: what shows a plan's cases needs none of them
@@ -117,7 +118,14 @@ def _heading(title: str, found: Fitted, screen: Screen) -> Iterator[str]:
         yield screen.paint(title, "bold") + f", {said}" * bool(said)
         return
     yield screen.paint(title, "bold")
-    yield from textwrap.wrap(said, screen.columns, initial_indent="  ", subsequent_indent="  ")
+    yield from _wrapped(said, screen)
+
+
+def _wrapped(text: str, screen: Screen) -> Iterator[str]:
+    """Beneath a title, as wide as the screen; names are not broken at their hyphens."""
+    yield from textwrap.wrap(
+        text, screen.columns, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+    )
 
 
 def case_hint(run: RunInfo, rows: Sequence[ResultRow], option: str) -> Iterator[str]:
@@ -192,7 +200,7 @@ def case_labels(rows: Iterable[ResultRow]) -> tuple[str, ...]:
 
     A switch that only some cases name differs too: the others have it off.
     """
-    known = [{**row.params, "data": row.distribution, **row.switches} for row in rows]
+    known = [_known(row) for row in rows]
     names = dict.fromkeys(name for each in known for name in each)
     differing = (name for name in names if len({str(each.get(name, "")) for each in known}) > 1)
     return tuple(name for name in differing if name not in ("m", "n", "k", *MESSAGE))
@@ -200,10 +208,38 @@ def case_labels(rows: Iterable[ResultRow]) -> tuple[str, ...]:
 
 def case_label(row: ResultRow, differing: Sequence[str]) -> str:
     """``4096x4096x4096 layout=nn``, ``all_reduce 64 KiB 4 ranks``; every parameter where there are no sizes."""
-    sizes, rest = _message_of(row.params) if row.job == COLLECTIVE else sizes_of(row.params)
-    known = {**rest, "data": row.distribution, **row.switches}
-    shown = [name for name in known if name in differing or (not sizes and name in row.params)]
+    sizes, known = _beside_sizes(row)
+    shown = [name for name in known if _is_shown(name, row, sizes, differing)]
     return " ".join([*([sizes] if sizes else []), *(f"{name}={known[name]}" for name in shown)])
+
+
+def shared_label(rows: Sequence[ResultRow]) -> str:
+    """What the rows of a table have in common and a label of theirs does not show: ``layers=2 page_size=16 tf32=False``.
+
+    Without it a part of a model would be taken for the whole.  Data drawn as usual are what nobody asks about.
+    """
+    differing = case_labels(rows)
+    hidden: dict[str, Any] = {}
+    for row in rows:
+        sizes, known = _beside_sizes(row)
+        hidden |= {name: value for name, value in known.items() if not _is_shown(name, row, sizes, differing)}
+    if hidden.get("data") == USUAL_DATA:
+        del hidden["data"]
+    return " ".join(clipped(printable(f"{name}={value}")) for name, value in hidden.items())
+
+
+def _known(row: ResultRow) -> dict[str, Any]:
+    return {**row.params, "data": row.distribution, **row.switches}
+
+
+def _beside_sizes(row: ResultRow) -> tuple[str, dict[str, Any]]:
+    """The sizes as a label writes them, empty where there are none, and all else that a row is of, by name."""
+    sizes, rest = _message_of(row.params) if row.job == COLLECTIVE else sizes_of(row.params)
+    return sizes, {**rest, "data": row.distribution, **row.switches}
+
+
+def _is_shown(name: str, row: ResultRow, sizes: str, differing: Sequence[str]) -> bool:
+    return name in differing or (not sizes and name in row.params)
 
 
 def _message_of(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

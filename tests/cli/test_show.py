@@ -69,6 +69,19 @@ def test_formats_stand_apart_in_the_order_they_ran() -> None:
     assert lines[-1] == "4 ok, 1 out of memory"
 
 
+def test_what_all_rows_of_a_table_share_stands_once_under_its_title() -> None:
+    """A step of two layers would be taken for one of the whole model."""
+    heads = {"num_q_heads": 32, "num_kv_heads": 8, "head_dim": 128, "v_head_dim": 128, "q_len": 1, "kv_len": 512}
+    sizes = {"part": "step", "layers": 2, "vocabulary": 32000, "page_size": 16}
+    steps = [result(job="decode_step", params={**heads, **sizes, "batch": batch}) for batch in (1, 4)]
+    lines = shown(PLAIN, steps)
+    shared = [line for line in lines if "layers=2" in line]
+    assert len(shared) == 1
+    assert "vocabulary=32000" in shared[0]
+    assert lines.index(shared[0]) == lines.index(line_with("decode_step bf16", lines)) + 1
+    assert "batch=" not in shared[0]
+
+
 def scalings() -> list[ResultRow]:
     return [result(format="fp8_e4m3", semantics={"scaling": name}, quantisation_error=0.0374) for name in ("tensor", "row")]
 

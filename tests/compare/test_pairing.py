@@ -2,8 +2,11 @@
 
 import pytest
 
+from suite.compare.comparison import Comparison, compare
 from suite.compare.pairing import By, Pairing, pair
+from suite.compare.repeats import Known
 from suite.compare.side import Entry, Side
+from suite.compare.words import uncompared
 from tests.compare.builders import entry, side
 from tests.report.builders import failed
 
@@ -105,6 +108,92 @@ def test_several_with_several_others_are_not_guessed():
     assert found.pairs == ()
     assert whys(found)[0] == "B has 2 results of it left (triton, compiled), and which is its like is not clear"
     assert complete(found, a, b)
+
+
+def told(pairing: Pairing) -> list[tuple[str, str]]:
+    """Implementation of each result that was not compared, with why; each result once."""
+    return [(each.row.implementation, uncompared.why) for uncompared in pairing.uncompared
+            for each in (uncompared.a, uncompared.b) if each]  # fmt: skip
+
+
+@pytest.mark.parametrize("by", By)
+def test_what_was_not_timed_is_nobodys_partner_and_hides_nobody(by):
+    """``library_math`` was in neither list: it had been joined with a ``triton`` that no CPU has, and only that was named."""
+    a = side(
+        entry(implementation="flash"), entry(implementation="naive"), lost("unsupported", "no GPU", implementation="triton")
+    )
+    b = side(entry(implementation="naive"), entry(implementation="flash"), entry(implementation="math"), run="b")
+    found = pair(a, b, by)
+    assert sorted(names(found)) == [("flash@0", "flash@0"), ("naive@0", "naive@0")]
+    assert told(found) == [("triton", "A unsupported"), ("math", "what A has of it is compared with another")]
+    assert complete(found, a, b)
+    assert [reason for reason, _ in uncompared(_compared(a, b, found))] == [
+        "A unsupported (no GPU)", "what A has of it is compared with another",
+    ]  # fmt: skip
+
+
+def _compared(a: Side, b: Side, found: Pairing) -> Comparison:
+    return compare(a, b, found, ({}, {}), Known({}, {}), 0.01)
+
+
+@pytest.mark.parametrize("by", By)
+def test_where_the_other_run_timed_nothing_of_it_that_is_why(by):
+    a = side(entry(implementation="math"))
+    b = side(*(lost("unsupported", f"no {name}", implementation=name) for name in ("triton", "flash")), run="b")
+    found = pair(a, b, by)
+    assert told(found) == [
+        ("math", "B has no time of it: triton unsupported, flash unsupported"),
+        ("triton", "B unsupported"),
+        ("flash", "B unsupported"),
+    ]
+    assert [each.is_lost for each in found.uncompared] == [True, False, False]
+    assert [why for why, _ in uncompared(_compared(a, b, found))] == [
+        "lost, as it is ok in A alone: B has no time of it: triton unsupported, flash unsupported",
+        "B unsupported (no flash)",
+        "B unsupported (no triton)",
+    ]
+
+
+def test_what_crashed_in_the_other_run_is_lost_though_another_was_timed_there():
+    """A gate on what is lost would pass, if the other took its place."""
+    a, b = side(entry()), side(lost("crashed", "signal 11"), entry(implementation="triton"), run="b")
+    found = pair(a, b, By.WORKLOAD)
+    assert [(each.why, each.is_lost) for each in found.uncompared] == [
+        ("B crashed", True),
+        ("what A has of it goes with another, which is not compared", False),
+    ]
+
+
+@pytest.mark.parametrize(("kind", "said"), [
+    ({"evidence": "simulated"}, ("simulated, not measured", "measured, not simulated")),
+    ({"version": 2}, ("by method version 2 instead of 1", "by method version 1 instead of 2")),
+])  # fmt: skip
+@pytest.mark.parametrize("by", By)
+def test_two_implementations_of_two_kinds_are_listed_each(by, kind, said):
+    found = pair(side(entry()), side(entry(implementation="triton", **kind), run="b"), by)
+    assert told(found) == [
+        ("library", f"B has it {said[0]}: never compared"), ("triton", f"A has it {said[1]}: never compared"),
+    ]  # fmt: skip
+
+
+def test_no_pairing_is_promised_that_does_not_happen():
+    """Whatever is said of one run by case holds of the same two by workload."""
+    switched = [entry(switches={"tf32": on}) for on in (False, True)]
+    a = side(switched[0], entry(implementation="naive"), lost("unsupported", implementation="flash"), entry(512))
+    b = side(switched[1], entry(implementation="triton"), entry(implementation="flash"), entry(512, switches={"x": 1}), run="b")
+    by_case, by_workload = pair(a, b, By.CASE), pair(a, b, By.WORKLOAD)
+    compared = {id(each) for both in by_workload.pairs for each in both}
+    promised = {id(each.entry) for each in by_case.uncompared if each.why.endswith(": --by workload compares them")}
+    assert len(promised) == 6
+    assert promised <= compared
+    assert ("flash", "A unsupported") in told(by_case)
+    assert complete(by_case, a, b)
+    assert complete(by_workload, a, b)
+
+
+def test_by_case_it_is_said_what_another_is_compared_with_by_workload():
+    a, b = side(entry(switches={"x": 1})), side(entry(switches={"x": 2}), entry(implementation="triton"), run="b")
+    assert told(pair(a, b, By.CASE))[-1] == ("triton", "what A has of it is compared with another --by workload")
 
 
 def test_a_case_on_several_slots_goes_with_its_chip_wherever_that_is_now():
