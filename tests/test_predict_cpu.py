@@ -1,15 +1,19 @@
 """The predicted time of a case on a CPU follows what decides it: the target, the time allowed, the size, the format."""
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import pytest
 
 from suite.backend import DeviceInfo
 from suite.case import Workload
 from suite.hardware.cpu import derive
-from suite.predict_cpu import PREPARE_S_PER_BYTE, Sampling, case_s, checking_s, launch_s
+from suite.jobs.decode_step import DecodeStepJob, DecodeStepSettings
+from suite.plan import plan
+from suite.planned import DeviceSlot
+from suite.predict_cpu import LAUNCHES_BESIDE, PREPARE_S, PREPARE_S_PER_BYTE, Sampling, case_s, checking_s, launch_s
 from suite.roofline import Ceilings
-from suite.settings import MeasureSettings
+from suite.settings import MeasureSettings, RunConfig
 from suite.work import Work
 
 ZEN4 = DeviceInfo(
@@ -69,3 +73,59 @@ def test_a_format_with_instructions_of_its_own_is_not_converted() -> None:
 
 def test_what_has_no_floor_takes_no_time_of_its_own() -> None:
     assert launch_s(None, Work(0, 2**28, None), LIMITS) == 0.0
+
+
+class Step(NamedTuple):
+    """A decode step with a vocabulary of 32,000, and its median time with what compiling, filling and checking took."""
+
+    part: str
+    format: str
+    hidden_size: int
+    layers: int
+    batch: int
+    kv_len: int
+    p50_s: float
+    taken_s: float
+
+    @property
+    def settings(self) -> DecodeStepSettings:
+        return DecodeStepSettings(
+            parts=[self.part], formats=[self.format], batches=[self.batch], kv_lens=[self.kv_len], layers=self.layers,
+            hidden_sizes=self.hidden_size, intermediate_sizes=8192 if self.hidden_size == 2048 else 14336, vocabularies=32000,
+            implementations=["library"],
+        )  # fmt: skip
+
+
+# Measured alone on the machine of ``suite.predict_cpu``; most of it was the check, which was planned as a fifth of that.
+STEPS = (
+    Step("weights", "bf16", 2048, 1, 1, 512, 0.0133, 4.81),
+    Step("weights", "fp32", 2048, 1, 1, 512, 0.0236, 5.99),
+    Step("weights", "fp8_e4m3", 2048, 1, 1, 512, 0.380, 9.75),
+    Step("weights", "w4a16", 2048, 1, 1, 512, 0.0096, 9.81),
+    Step("weights", "bf16", 4096, 1, 4, 512, 0.131, 11.9),
+    Step("weights", "w8a16", 4096, 1, 1, 512, 0.0167, 11.9),
+    Step("weights", "fp8_e4m3", 4096, 1, 1, 512, 0.969, 19.8),
+    Step("step", "fp16", 2048, 1, 1, 512, 0.0150, 6.37),
+    Step("step", "bf16", 2048, 1, 16, 4096, 0.490, 12.4),
+    Step("step", "bf16", 4096, 2, 1, 512, 0.0607, 21.3),
+)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: f"{step.part}-{step.format}-{step.hidden_size}")
+def test_what_a_decode_step_s_check_took_is_predicted_to_about_half_as_much_again(step: Step) -> None:
+    job = DecodeStepJob()
+    (workload,) = job.workloads(step.settings)
+    predicted_s = PREPARE_S + checking_s(workload, job.work(workload)) + LAUNCHES_BESIDE * step.p50_s
+    assert step.taken_s / 1.5 < predicted_s < step.taken_s * 1.5
+
+
+def test_a_plan_of_a_decode_step_follows_its_weights_and_its_context() -> None:
+    def planned_s(**changed: int) -> float:
+        settings = STEPS[-1]._replace(**changed).settings
+        cases = plan(RunConfig(jobs={"decode_step": settings}), [DeviceSlot(0, "cpu", "backends.cpu:CpuBackend", ZEN4)], {0})
+        return cases[0].predicted_s
+
+    assert planned_s() == pytest.approx(24.0, rel=0.5)  # what it took, settling and sampling included
+    more_s = [planned_s(), planned_s(layers=4), planned_s(layers=8)]
+    assert more_s[2] - more_s[1] == pytest.approx(2 * (more_s[1] - more_s[0]), rel=0.1)
+    assert planned_s(kv_len=65536) > planned_s() + 5.0

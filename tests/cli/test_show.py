@@ -69,6 +69,43 @@ def test_formats_stand_apart_in_the_order_they_ran() -> None:
     assert lines[-1] == "4 ok, 1 out of memory"
 
 
+def decoding() -> list[ResultRow]:
+    params = {"num_q_heads": 32, "num_kv_heads": 8, "head_dim": 128, "v_head_dim": 128, "q_len": 1, "kv_len": 4096, "batch": 4}
+    shared = {"lengths": "uniform", "page_order": "random", "page_size": 16}
+    return [
+        replace(result(), job="decode", params={**params, **shared}, distribution=data, switches=switches)
+        for data, switches in (("outliers", {"graph": False}), ("outliers", {"graph": False, "splits": 2}))
+    ]
+
+
+def test_what_no_row_shows_is_said_of_data_and_switches_too_and_what_rows_show_is_not() -> None:
+    lines = shown(PLAIN, decoding())
+    title = lines.index("decode bf16")
+    assert lines[title + 1] == "  lengths=uniform page_order=random page_size=16 data=outliers graph=False"
+    assert line_with("splits=2", lines).split()[1:4] == ["32/8x128", "4x1/4096", "splits=2"]
+
+
+def test_what_rows_share_is_wrapped_between_settings_at_the_width_of_the_screen() -> None:
+    lines = shown(Screen(40), decoding())
+    first = next(index for index, line in enumerate(lines) if "lengths=uniform" in line)
+    beneath = lines[first : first + 2]
+    assert " ".join(" ".join(beneath).split()) == ("lengths=uniform page_order=random page_size=16 data=outliers graph=False")
+    assert max(map(len, beneath)) <= 40
+
+
+def test_a_setting_that_some_rows_name_among_their_sizes_is_said_for_those_that_do_not() -> None:
+    """A batch stands among the sizes of a step; where weights alone are streamed it does not."""
+    heads = {"num_q_heads": 32, "num_kv_heads": 8, "head_dim": 128, "v_head_dim": 128, "batch": 4}
+    both = [{**heads, "part": "step", "q_len": 1, "kv_len": 512}, {**heads, "part": "weights"}]
+    lines = shown(PLAIN, [replace(result(), job="decode_step", params=params) for params in both])
+    assert lines[lines.index("decode_step bf16") + 1] == "  batch=4"
+
+
+def test_rows_that_hide_nothing_have_no_such_line() -> None:
+    lines = shown(PLAIN)
+    assert lines[lines.index("gemm bf16") + 1].split()[:2] == ["#", "case"]
+
+
 def test_what_all_rows_of_a_table_share_stands_once_under_its_title() -> None:
     """A step of two layers would be taken for one of the whole model."""
     heads = {"num_q_heads": 32, "num_kv_heads": 8, "head_dim": 128, "v_head_dim": 128, "q_len": 1, "kv_len": 512}
