@@ -16,7 +16,8 @@ TITLE = "Implementations side by side"
 ABOUT = (
     "The same case computed in several ways on one device, the fastest verified way first, and last what is in doubt: not "
     "resolved, or contended. The speed is relative to the first, with its 95 % interval; what that does not tell apart, or "
-    "less than 1 %, is called alike."
+    "less than 1 %, is called alike. Where one in doubt reads faster than the first, it is in doubt which is fastest: other "
+    "work on the device makes nothing faster, and what is not resolved may be anything."
 )
 TELLING = 0.01  # two runs on a quiet device agree within this
 _DOUBTS = ("not resolved", "no interval", "one sample", "contended")
@@ -66,10 +67,15 @@ class Contest:
         return self.first.device
 
     @property
+    def faster(self) -> tuple[Way, ...]:
+        """Those in doubt that read faster than a first that is not, the fastest reading first."""
+        return () if untold(self.first) else tuple(way for way in self.ways if untold(way.row) and way.speed.times > 1)
+
+    @property
     def leaders(self) -> str:
-        """Names of those that lead, or that one reads fastest and is in doubt."""
-        names = ", ".join(way.name for way in self.ways[: self.alike])
-        return f"in doubt: {names}" if untold(self.first) else names
+        """Names of those that lead; where it is in doubt which is fastest, of those that read as fast or faster."""
+        names = ", ".join(way.name for way in (*self.faster, *self.ways[: self.alike]))
+        return f"in doubt: {names}" if self.faster or untold(self.first) else names
 
     @property
     def next(self) -> Way | None:
@@ -92,28 +98,46 @@ class Contest:
 
     @property
     def verdict(self) -> str:
-        """Who is fastest, in a sentence: ``triton (cuda) is fastest, 1.03 (1.02 to 1.04) times as fast as library (xla)``."""
-        leaders, behind = self.ways[: self.alike], self.next
-        if untold(self.first):
-            said = f"{self.ways[0].name} reads fastest, and is in doubt: {_doubts(self.first)}"
-        elif len(leaders) > 1:
-            said = f"{', '.join(way.name for way in leaders[:-1])} and {leaders[-1].name} are alike"
-        else:
-            said = f"{self.ways[0].name} is fastest"
+        """Who is fastest, in a sentence: ``triton (cuda) is fastest, 1.03 (1.02 to 1.04) times as fast as library (xla)``.
+
+        Of those in doubt it says what they read, first of those that read faster: ``in doubt: library (cpu) reads 1.42 times as
+        fast as naive (cpu), although contended; naive (cpu) is fastest of those not in doubt``.
+        """
+        behind = self.next
+        said = self._leading
         if behind and self.lead and not untold(behind.row):
             said += f", {self.lead.words} times as fast as {behind.name}"
-        for way in self.ways[1:]:
-            if untold(way.row):
-                said += f"; {way.name} reads {way.speed.times:.3g} times as fast, {_doubts(way.row)}"
-        return said
+        faster = [_reading(way, self.ways[0].name) for way in self.faster]
+        slower = [_reading(way) for way in self.ways[1:] if untold(way.row) and way not in self.faster]
+        return "; ".join([*([f"in doubt: {'; '.join(faster)}"] if faster else []), said, *slower])
+
+    @property
+    def _leading(self) -> str:
+        leaders = [way.name for way in self.ways[: self.alike]]
+        if untold(self.first):
+            return f"{leaders[0]} reads fastest, and is in doubt: {_doubts(self.first)}"
+        if len(leaders) > 1:
+            return f"{', '.join(leaders[:-1])} and {leaders[-1]} are alike"
+        is_known_of_all = not any(untold(way.row) for way in self.ways)
+        return f"{leaders[0]} is fastest{'' if is_known_of_all else ' of those not in doubt'}"
 
 
 def untold(row: ResultRow) -> bool:
-    """Whether nothing can be told from a median: it is not resolved, or others held the device.
+    """Whether it cannot be told from a median how fast something is: it is not resolved, or others held the device.
 
-    One that did not converge, or whose load did not settle, has an interval that says how well it is known.
+    One that is not resolved may be faster or slower than it reads, one that is contended is as fast as it reads or faster.  One
+    that did not converge, or whose load did not settle, has an interval that says how well it is known; throttled is what a
+    sustained load is at its limit of power, and makes nothing faster either.
     """
     return not resolved(row) or row.contended is True
+
+
+def _reading(way: Way, than: str = "") -> str:
+    """What one in doubt reads.  A contended one may be faster than that, and never is slower."""
+    compared = f" as {than}" if than else ""
+    said = _doubts(way.row)
+    is_faster_still = way.speed.times > 1 and resolved(way.row)
+    return f"{way.name} reads {way.speed.times:.3g} times as fast{compared}, {'although ' * is_faster_still}{said}"
 
 
 def _doubts(row: ResultRow) -> str:

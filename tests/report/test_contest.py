@@ -65,12 +65,43 @@ def test_three_alike_lead_before_a_fourth() -> None:
     )
 
 
-@pytest.mark.parametrize(("doubt", "said"), [({"contended": True}, "contended"), ({"interval_s": None}, "no interval")])
-def test_one_in_doubt_stands_behind_and_its_reading_is_said(doubt, said) -> None:
+DOUBTS = [
+    ({"contended": True}, "although contended", "contended"),
+    ({"interval_s": None}, "no interval from 400 samples", "no interval from 400 samples"),
+    ({"interval_s": (1e-9, 9.0), "contended": True}, "not resolved, contended", "not resolved, contended"),
+]
+
+
+@pytest.mark.parametrize(("doubt", "faster", "slower"), DOUBTS, ids=["contended", "no interval", "wide"])
+def test_one_in_doubt_stands_behind_and_where_it_reads_faster_so_is_who_is_fastest(doubt, faster, slower) -> None:
+    """ "naive is fastest; library_flash reads 1.42 times as fast, contended" said two things that exclude each other."""
     found = one(timed(1.0), replace(timed(0.5, "triton"), **doubt))
     assert [way.name for way in found.ways] == ["library (cuda)", "triton (cuda)"]
-    assert found.verdict.startswith("library (cuda) is fastest; triton (cuda) reads 2 times as fast, ")
-    assert said in found.verdict
+    assert found.verdict == (
+        f"in doubt: triton (cuda) reads 2 times as fast as library (cuda), {faster}; "
+        "library (cuda) is fastest of those not in doubt"
+    )
+    assert found.leaders == "in doubt: triton (cuda), library (cuda)"
+    behind = one(timed(1.0), replace(timed(2.0, "triton"), **doubt))
+    assert behind.verdict == (
+        f"library (cuda) is fastest of those not in doubt; triton (cuda) reads 0.5 times as fast, {slower}"
+    )
+    assert behind.leaders == "library (cuda)"
+
+
+def test_one_in_doubt_that_reads_faster_is_said_before_how_the_others_stand() -> None:
+    found = one(
+        timed(1.0),
+        timed(1.001, "triton"),
+        timed(1.5, backend="xla"),
+        timed(0.8, "compiled", contended=True),
+        timed(3.0, "flex", contended=True),
+    )
+    assert found.verdict == (
+        "in doubt: compiled (cuda) reads 1.25 times as fast as library (cuda), although contended; library (cuda) and triton "
+        "(cuda) are alike, 1.5 (1.5 to 1.5) times as fast as library (xla); flex (cuda) reads 0.333 times as fast, contended"
+    )
+    assert found.leaders == "in doubt: compiled (cuda), library (cuda), triton (cuda)"
 
 
 @pytest.mark.parametrize("mark", [{"converged": False}, {"steady": False}])
