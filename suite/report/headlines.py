@@ -8,7 +8,7 @@ from suite.outcome import Bound, Evidence
 from suite.report.roofs import drawable
 from suite.report.sources import NO_SOURCES, Sources, sources_of
 from suite.report.trust import TRUSTED, trust_rank
-from suite.report.words import CONTENDED, NOT_RESOLVED, case_detail, marks, percent, rate_unit, si
+from suite.report.words import CONTENDED, NOT_RESOLVED, bytes_rate, case_detail, marks, percent, rate_unit, si
 from suite.rows import ResultRow
 
 BURST, SUSTAINED = "burst", "sustained"
@@ -83,9 +83,11 @@ def headlines(rows: Sequence[ResultRow], counts: Counts | None = None) -> tuple[
     """One headline a format with its scaling, what is trusted most first, then by the fraction of spec.
 
     Only measured results count, all under one load: sustained where any was, for a burst is over before the clock comes down
-    and no rival of what lasts.  Results bound by compute come before others, which tell of memory or launches.  Marks pass
-    nobody over, a device at its power limit included, but for two: other work on the device, and a median that is not
-    resolved; those are a headline only where nothing else is, one that is not resolved only where all are.
+    and no rival of what lasts.  Results bound by compute come before those bound by memory, and these before others, which tell
+    of caches or launches.  Those bound by memory are ranked by bytes per second, as by operations the slowest use of memory is
+    first that does the most with a byte; the others by share and operations.  Marks pass nobody over, a device at its power
+    limit included, but for two: other work on the device, and a median that is not resolved; those are a headline only where
+    nothing else is, one that is not resolved only where all are.
 
     ``counts`` are of all the results that ``rows`` are the best of; ``None`` where ``rows`` are all of them.
     """
@@ -103,15 +105,16 @@ def about(found: Sequence[Headline], several_runs: bool = False) -> str:
     load = "sustained load" if any(each.load == SUSTAINED for each in found) else "bursts: nothing was sustained"
     of = ", of all the runs shown" if several_runs else ""
     return (
-        f"Best verified result of each format under {load}{of}, of those bound by compute where there are any. Contended "
+        f"Best verified result of each format under {load}{of}, of those bound by compute where there are any; else of those "
+        "bound by memory the one of most bytes per second, which is then the rate that is told. Contended "
         "results and those whose interval is wider than twice their median are passed over; where a format has nothing else, "
         "the card shows the best of them and says so. What was passed over is counted apart, and may be faster."
     )
 
 
 def rate(row: ResultRow) -> str:
-    """Useful operations per second."""
-    return si(row.flop_s, rate_unit(row.multiplied))
+    """What a result is ranked by: compulsory bytes per second where memory bounds it, else useful operations per second."""
+    return bytes_rate(row) if row.bound == Bound.MEMORY else si(row.flop_s, rate_unit(row.multiplied))
 
 
 def _headline(name: str, load: str, rows: Sequence[ResultRow], counts: Counts) -> Headline:
@@ -137,6 +140,9 @@ def _best(rows: Sequence[ResultRow]) -> ResultRow | None:
     most = max(map(trust_rank, rows))
     trusted = [row for row in rows if trust_rank(row) == most]
     computing = [row for row in trusted if row.bound == Bound.COMPUTE]
+    moving = [row for row in trusted if row.bound == Bound.MEMORY]
+    if moving and not computing:
+        return max(moving, key=lambda row: row.bytes_s or 0.0)
     best = max(computing or trusted, key=_order)
     # The share of what passed a peak that is only derived is not told: it is the best nonetheless.
     fastest = max(computing, key=lambda row: row.flop_s or 0.0, default=best)
@@ -148,14 +154,17 @@ def _which(row: ResultRow) -> tuple[str, str]:
     return case_detail(row), row.implementation
 
 
-def _place(headline: Headline) -> tuple[int, float, float]:
+def _place(headline: Headline) -> tuple[int, float, bool, float]:
+    """By trust and the share of spec; without a share rates of operations before those of bytes, each by its own."""
     row = headline.best
-    return (trust_rank(row) if row else -1, *_order(row))
-
-
-def _order(row: ResultRow | None) -> tuple[float, float]:
-    """By the share of spec, then by the rate; what has neither comes last."""
     if row is None:
-        return -2.0, 0.0
+        return -1, -2.0, False, 0.0
+    share, _ = _order(row)
+    is_moving = row.bound == Bound.MEMORY
+    return trust_rank(row), share, not is_moving, (row.bytes_s if is_moving else row.flop_s) or 0.0
+
+
+def _order(row: ResultRow) -> tuple[float, float]:
+    """By the share of spec, then by operations per second; what has neither comes last."""
     spec = row.fractions.spec
     return (-1.0 if spec is None else spec), row.flop_s or 0.0

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from suite.report.document import build
-from suite.report.headlines import about, headlines
+from suite.report.headlines import about, headlines, rate
 from suite.report.html import render_html
 from suite.report.markdown import render_markdown
 from suite.rows import NO_FRACTIONS, Fractions
@@ -35,6 +35,55 @@ def test_what_arithmetic_bounds_comes_before_what_memory_or_launching_does():
     assert (thin.bound, square.bound) == ("memory", "compute")
     assert headlines([thin, square])[0].best is square
     assert headlines([thin])[0].best is thin
+
+
+def weights(batch, bytes_s, **fields):
+    """A decode step on a CPU without a sheet: each weight is read once, however many sequences it is multiplied with."""
+    bound = {"bound": "memory", "fractions": NO_FRACTIONS, "job": "decode_step", **fields}
+    return result(bytes_s=bytes_s, flop_s=batch * bytes_s, **bound)
+
+
+@pytest.mark.parametrize("doubt", [{}, {"contended": True}], ids=["clean", "contended"])
+def test_of_what_memory_bounds_the_most_bytes_are_the_best_and_not_the_most_operations(doubt):
+    """Of decode steps the card showed batch 4 at 5.35 GB/s, 21.4 GFLOP/s, beside batch 1 at 20.1 GB/s."""
+    slow, fast = weights(4, 5.35e9, **doubt), weights(1, 20.1e9, **doubt)
+    (found,) = headlines([fast, slow])
+    assert found.best is fast
+    document = build(FakeReader((fast, slow)), ["latest"])
+    page = Page(render_html(document))
+    (cards,) = page.find("ul", **{"class": "cards"})
+    assert page.text(cards).split("share of spec")[0].rstrip().endswith("20.1 GB/s")
+    assert "| bf16 | n/a | 20.1 GB/s | memory |" in render_markdown(document)
+    assert "bound by memory the one of most bytes per second" in about((found,))
+
+
+def test_with_a_sheet_the_most_bytes_are_the_largest_share_of_bandwidth():
+    slow, fast = weights(4, 1.5e12, fractions=shares(0.33)), weights(1, 3e12, fractions=shares(0.67))
+    assert headlines([slow, fast])[0].best is fast
+    passed = weights(1, 4.6e12)  # more than a bandwidth that is only derived: no share is told
+    assert headlines([passed, fast])[0].best is passed
+
+
+def test_what_arithmetic_bounds_stays_the_headline_of_operations_beside_what_memory_does():
+    square = result(share=0.2, fractions=NO_FRACTIONS)
+    (found,) = headlines([weights(1, 4e12), square])
+    assert found.best is square
+    assert rate(square).endswith("FLOP/s")
+    assert found.chosen_as == "best of 1 sustained; passed over: 1 not bound by compute"
+
+
+def test_what_memory_bounds_comes_before_caches_and_launches_whatever_their_rates():
+    others = [weights(8, 90e9, bound=bound) for bound in ("cache", "launch", "unknown")]
+    memory = weights(1, 20e9)
+    assert headlines([*others, memory])[0].best is memory
+    assert headlines(others)[0].best in others
+
+
+def test_without_shares_formats_stand_by_operations_then_by_bytes_each_among_its_like():
+    rows = [
+        weights(1, 20e9, format="bf16"), weights(64, 10e9, format="fp16"), weights(1, 5e9, format="fp32", bound="compute"),
+    ]  # fmt: skip
+    assert [each.format for each in headlines(rows)] == ["fp32", "bf16", "fp16"]
 
 
 def test_only_measured_and_verified_results_count_best_share_first():
