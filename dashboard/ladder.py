@@ -11,13 +11,11 @@ from dashboard.figure import show
 from dashboard.frames import SHARE, in_percent
 from dashboard.mark_codes import HELP, codes, legend
 from dashboard.text import plain
-from suite.report.ladder import ABOUT, BASELINE, Ladder, Rung, ladders
+from suite.report.ladder import ABOUT, Ladder, Rung, ladders
 from suite.report.ladder_figure import ladder_figure
 from suite.report.palette import Theme
 from suite.report.words import common_unit, giga_per_joule, relative_half_width, resolved, tera_rates
 from suite.rows import ResultRow
-
-OVER = f"Over {BASELINE}"
 
 
 def precision_ladder(rows: Sequence[ResultRow], theme: Theme, key: str) -> None:
@@ -63,7 +61,7 @@ def _line(rung: Rung, ladder: Ladder) -> dict[str, Any]:
         "No.": rung.number,
         "Format": rung.name,
         "Marks": codes(rung.row),
-        OVER: speed.times if speed is not None else None,
+        _over(ladder): speed.times if speed is not None else None,
         "From": low,
         "To": high,
         units.time: None if rung.row.p50_s is None else rung.row.p50_s / units.unit_s,
@@ -95,6 +93,10 @@ def _units(ladder: Ladder) -> _Units:
     return _Units(tera_rates(formats), giga_per_joule(formats), f"Time ({unit})", unit_s)
 
 
+def _over(ladder: Ladder) -> str:
+    return f"Over {ladder.base}"
+
+
 def _error(kind: str) -> str:
     return f"Error, {kind}"
 
@@ -107,7 +109,9 @@ def _columns(ladder: Ladder) -> dict[str, Any]:
         "No.": number(width=40, help="The point of this number in the figure"),
         "Format": text(pinned=True, width=150, help="Number format, and what shares a scale"),
         "Marks": text(help=HELP),
-        OVER: number(format="%.3g", help=f"Speed relative to the fastest {BASELINE} of the same shape, regime and data"),
+        _over(ladder): number(
+            format="%.3g", help=f"Speed relative to the fastest {ladder.base} of the same shape, regime and data"
+        ),
         "From": number(format="%.3g", help="Lower end of the 95 % interval of the relative speed; none where not resolved"),
         "To": number(format="%.3g", help="Upper end of that interval"),
         units.time: number(format="%.4g", help="Median of one launch"),

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from suite.case import USUAL_DATA
 from suite.outcome import Outcome
+from suite.report.ladder_shape import Shape, shapes_of
 from suite.report.roofs import doubts, drawable
 from suite.report.speed import Speed, speed
-from suite.report.words import doubtful, flop_per_j, marks, workload_title
+from suite.report.words import doubtful, flop_per_j, marks
 from suite.rows import ResultRow
 
 ABOUT = (
@@ -16,7 +17,6 @@ ABOUT = (
     "that of the data alone, whichever unit multiplies them."
 )
 LEAST_FORMATS = 3  # of one shape: two are a comparison
-BASELINE = "bf16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,14 @@ class Ladder:
     """One shape under one regime in three or more format labels, in the order in which they were planned.
 
     ``distributions`` are the kinds of data for which an error is known; ``untimed`` says of the other cases what they ended as.
-    ``baseline`` is of this run but where only another run of the device has one that is clean; ``bases`` are what the ratios of
-    the rungs are to, one for each kind of data that rates are on.
+    ``base`` is the format that ratios are to, ``baseline`` a result of it: of this run but where only another run of the device
+    has one that is clean.  ``bases`` are what the ratios of the rungs are to, one for each kind of data that rates are on.
     """
 
     run: str
     shape: str
     regime: str
+    base: str
     rungs: tuple[Rung, ...]
     baseline: ResultRow | None
     distributions: tuple[str, ...]
@@ -97,9 +98,9 @@ class Ladder:
         parts = [f"Rates on {data} data"]
         if self.baseline is not None:
             elsewhere = f" in run {self.baseline.run}" if self.baseline.run != self.run else ""
-            parts.append(f"the fastest {BASELINE} is by {self.baseline.implementation}{elsewhere}")
+            parts.append(f"the fastest {self.base} is by {self.baseline.implementation}{elsewhere}")
         if self.base_doubt:
-            parts.append(f"that {BASELINE} is {self.base_doubt}, so that every ratio to it is in doubt")
+            parts.append(f"that {self.base} is {self.base_doubt}, so that every ratio to it is in doubt")
         missing = f". Without a rate: {', '.join(self.untimed)}" if self.untimed else ""
         return f"{'; '.join(parts)}{missing}."
 
@@ -109,10 +110,15 @@ def ladders(rows: Sequence[ResultRow]) -> tuple[Ladder, ...]:
 
     A small shape tells of launches as much as of formats.
     """
-    groups: dict[tuple[str, ...], list[ResultRow]] = {}
+    groups: dict[tuple[str, Shape], list[ResultRow]] = {}
     for row in rows:
-        groups.setdefault((row.run, row.job, row.evidence, json.dumps(row.params, sort_keys=True), row.regime), []).append(row)
-    found = [_ladder(group, _bases(key, groups)) for key, group in groups.items() if _formats(group) >= LEAST_FORMATS]
+        for shape in shapes_of(row):
+            groups.setdefault((row.run, shape), []).append(row)
+    found = [
+        _ladder(shape, group, _bases(run, shape, groups))
+        for (run, shape), group in groups.items()
+        if _formats(group) >= LEAST_FORMATS
+    ]
     return tuple(sorted(found, key=_place))
 
 
@@ -125,17 +131,17 @@ def _formats(rows: Sequence[ResultRow]) -> int:
     return len({row.format_label for row in rows if drawable(row)})
 
 
-def _bases(key: tuple[str, ...], groups: Mapping[tuple[str, ...], Sequence[ResultRow]]) -> list[ResultRow]:
+def _bases(run: str, shape: Shape, groups: Mapping[tuple[str, Shape], Sequence[ResultRow]]) -> list[ResultRow]:
     """The clean bases of the same shape under the same regime in other runs of the device, the newest first."""
-    others = [group for other, group in groups.items() if other[0] != key[0] and other[1:] == key[1:]]
-    found = [row for group in others for row in group if drawable(row) and row.format_label == BASELINE and not doubtful(row)]
-    return sorted(found, key=lambda row: row.finished_at, reverse=True)
+    others = [group for (other, same), group in groups.items() if other != run and same == shape]
+    bases = (row for group in others for row in group if drawable(row) and row.format_label == shape.baseline)
+    return sorted((row for row in bases if not doubtful(row)), key=lambda row: row.finished_at, reverse=True)
 
 
-def _ladder(rows: Sequence[ResultRow], elsewhere: Sequence[ResultRow] = ()) -> Ladder:
+def _ladder(shape: Shape, rows: Sequence[ResultRow], elsewhere: Sequence[ResultRow]) -> Ladder:
     timed = [row for row in rows if drawable(row)]
     run = timed[0].run
-    timed += _borrowed(timed, elsewhere)
+    timed += _borrowed(shape, timed, elsewhere)
     kinds = tuple(sorted({row.distribution for row in timed}, key=lambda kind: (kind != USUAL_DATA, kind)))
     groups: dict[tuple[str, ...], list[ResultRow]] = {}
     for row in timed:
@@ -150,16 +156,17 @@ def _ladder(rows: Sequence[ResultRow], elsewhere: Sequence[ResultRow] = ()) -> L
         row = min(group, key=lambda each: kinds.index(each.distribution))
         errors = {each.distribution: each.quantisation_error for each in group if each.quantisation_error is not None}
         switches = _written(row.switches) if several.count(key[:3]) > 1 else ""
-        baseline = _baseline(timed, row.distribution)
+        baseline = _baseline(shape, timed, row.distribution)
         if baseline is not None and baseline not in bases:
             bases.append(baseline)
         rungs.append(Rung(number, row, errors, None if baseline is None else speed(row, baseline), switches))
     return Ladder(
         run=run,
-        shape=workload_title(timed[0]),
-        regime=timed[0].regime,
+        shape=shape.title(timed[0]),
+        regime=shape.regime,
+        base=shape.baseline,
         rungs=tuple(rungs),
-        baseline=_baseline(timed, kinds[0]),
+        baseline=_baseline(shape, timed, kinds[0]),
         distributions=known,
         untimed=tuple(_untimed(rows, timed)),
         bases=tuple(bases),
@@ -181,17 +188,17 @@ def _untimed(rows: Sequence[ResultRow], timed: Sequence[ResultRow]) -> Iterator[
         yield f"{label} ({', '.join(dict.fromkeys(each.replace('_', ' ') for each in ended))})"
 
 
-def _borrowed(timed: Sequence[ResultRow], elsewhere: Sequence[ResultRow]) -> list[ResultRow]:
+def _borrowed(shape: Shape, timed: Sequence[ResultRow], elsewhere: Sequence[ResultRow]) -> list[ResultRow]:
     """The newest clean base of another run for each kind of data on which this run has none: a new rung beside its own."""
     found = []
     for kind in dict.fromkeys(row.distribution for row in timed):
-        own = _baseline(timed, kind)
+        own = _baseline(shape, timed, kind)
         if own is None or doubtful(own):
             found += [row for row in elsewhere if row.distribution == kind][:1]
     return found
 
 
-def _baseline(rows: Sequence[ResultRow], distribution: str) -> ResultRow | None:
-    """The fastest bf16 on the same data, one in doubt only where there is no other."""
-    found = [row for row in rows if row.format_label == BASELINE and row.distribution == distribution]
+def _baseline(shape: Shape, rows: Sequence[ResultRow], distribution: str) -> ResultRow | None:
+    """The fastest base on the same data, one in doubt only where there is no other."""
+    found = [row for row in rows if row.format_label == shape.baseline and row.distribution == distribution]
     return min(found, key=lambda row: (doubtful(row), row.p50_s), default=None)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from suite.report.columns import NOTHING
-from suite.report.ladder import BASELINE, Ladder, Rung
+from suite.report.ladder import Ladder, Rung
 from suite.report.words import per_joule, percent, rate_unit, relative_error, si, timing
 
 
@@ -32,8 +32,8 @@ def _columns(ladder: Ladder) -> Iterator[Column]:
     if len({(rung.row.implementation, rung.row.backend) for rung in ladder.rungs}) > 1:
         yield Column("By", "Who computes it", lambda rung: rung.by, lambda rung: rung.by, False)
     yield Column(
-        f"Over {BASELINE}",
-        f"Speed relative to the fastest {BASELINE} of the same shape, regime and data, and its 95 % interval",
+        f"Over {ladder.base}",
+        f"Speed relative to the fastest {ladder.base} of the same shape, regime and data, and its 95 % interval",
         lambda rung: NOTHING if rung.speed is None else rung.speed.words,
         lambda rung: rung.speed.times if rung.speed else None,
     )

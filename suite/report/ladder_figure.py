@@ -10,7 +10,7 @@ from suite.report.axes import around
 from suite.report.figures import frame, log_axis
 from suite.report.hover import hover_text
 from suite.report.key import listed
-from suite.report.ladder import BASELINE, Ladder, Rung
+from suite.report.ladder import Ladder, Rung
 from suite.report.numbers import Numbered, numbers
 from suite.report.palette import (
     DOT_PX,
@@ -37,7 +37,7 @@ _LEAST_POINTS = 2
 
 
 def drawn(ladder: Ladder) -> tuple[Rung, ...]:
-    """The rungs that have a place: an error above 0, and a speed relative to bf16 where the ladder has a bf16."""
+    """The rungs that have a place: an error above 0, and a speed relative to the base where the ladder has one."""
     return tuple(rung for rung in ladder.rungs if rung.error and _height(ladder, rung))
 
 
@@ -56,7 +56,7 @@ def ladder_figure(ladder: Ladder, theme: Theme = "light") -> go.Figure | None:
     figure = go.Figure([_trace(ladder, group, ink) for group in _groups(rungs)])
     layout = frame(ink, _key_lines(ladder, rungs), _ABOVE_PX)
     points = [Numbered(str(rung.number), rung.error or 1.0, _height(ladder, rung)) for rung in rungs]
-    title = f"Speed ({BASELINE} = 1)" if ladder.baseline is not None else "Rate (FLOP/s; integers: OP/s)"
+    title = f"Speed ({ladder.base} = 1)" if ladder.baseline is not None else "Rate (FLOP/s; integers: OP/s)"
     figure.update_layout(
         {
             **layout,
@@ -146,7 +146,7 @@ def _key_lines(ladder: Ladder, rungs: Sequence[Rung]) -> list[str]:
     if any(map(_ends, rungs)):
         looks.append("upright: 95 % interval")
     missing = [rung.name for rung in ladder.rungs if rung not in rungs]
-    base = [f"the {BASELINE} is {ladder.base_doubt}: every ratio is in doubt"] if ladder.base_doubt else []
+    base = [f"the {ladder.base} is {ladder.base_doubt}: every ratio is in doubt"] if ladder.base_doubt else []
     without = [f"not drawn, no quantisation error: {', '.join(missing)}"] if missing else []
     return [*listed([f"{rung.number} {rung.name}" for rung in rungs]), *listed(looks), *base, *without]
 

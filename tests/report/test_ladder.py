@@ -167,6 +167,67 @@ def test_a_clean_base_of_another_run_comes_before_a_contended_one() -> None:
     assert "the fastest bf16 is by library in run old" in ladder.note
 
 
+TOKEN = {"accumulate": "fp32", "scaling": "token"}
+CACHE = {"num_q_heads": 8, "num_kv_heads": 2, "head_dim": 64, "v_head_dim": 64, "batch": 2, "q_len": 1, "kv_len": 512}
+
+
+def decoded(fmt: str, p50_s: float, activation: str = "", **fields) -> ResultRow:
+    """A decode step over a cache of ``fmt``; one of 8 bits names the type of its queries."""
+    params = {**CACHE, **({"activation": activation} if activation else {})}
+    return result(job="decode", format=fmt, params=params, p50_s=p50_s, pipe=activation or fmt, bound="memory", **fields)
+
+
+def caches(**fields) -> list[ResultRow]:
+    """Both 16-bit caches, and those of 8 bits beside queries of either type."""
+    return [
+        decoded("bf16", 4e-4, **fields),
+        decoded("fp16", 6e-4, **fields),
+        *(decoded(fmt, 2e-4, activation, semantics=how, **fields)
+          for fmt in ("fp8_e4m3", "int8") for how in (FP8, TOKEN) for activation in ("bf16", "fp16")),
+    ]  # fmt: skip
+
+
+def test_what_a_quantised_cache_gains_is_over_a_cache_of_the_type_of_its_queries() -> None:
+    """Ladders of ``activation=bf16`` held fp8 and int8 alone: workloads over bf16 name no type of queries."""
+    found = {ladder.base: ladder for ladder in ladders(caches())}
+    assert {base: ladder.shape for base, ladder in found.items()} == {
+        base: f"decode 8/2x64 2x1/512 activation={base}" for base in ("bf16", "fp16")
+    }
+    quantised = ["fp8_e4m3", "fp8_e4m3 token", "int8 tensor", "int8 token"]
+    for base, times in (("bf16", 2.0), ("fp16", 3.0)):
+        assert [rung.name for rung in found[base].rungs] == [base, *quantised]
+        assert [rung.speed.times for rung in found[base].rungs if rung.speed] == pytest.approx([1.0, *[times] * 4])
+        assert texts(found[base])[1][f"Over {base}"].startswith(f"{times:.3g} (")
+        assert found[base].note == f"Rates on normal data; the fastest {base} is by library."
+    page = render_markdown(build(FakeReader(tuple(caches())), ["latest"])).replace("\\", "")
+    assert "decode 8/2x64 2x1/512 activation=fp16, cold/sustained/device: 5 formats" in page
+    assert "| Format | Over fp16 |" in page
+
+
+def test_the_figure_of_a_ladder_over_fp16_says_so() -> None:
+    found = {ladder.base: ladder_figure(ladder) for ladder in ladders(caches(quantisation_error=1e-2))}
+    assert found["fp16"].layout.yaxis.title.text == "Speed (fp16 = 1)"
+
+
+def test_a_base_of_another_run_that_has_no_quantised_cache_is_found() -> None:
+    rows = [row for row in caches(run="new") if row.format not in ("bf16", "fp16")]
+    found = {ladder.base: ladder for ladder in ladders([*rows, decoded("bf16", 4e-4, run="old")])}
+    assert "the fastest bf16 is by library in run old" in found["bf16"].note
+    assert found["fp16"].baseline is None
+
+
+def test_caches_in_their_own_types_stay_one_ladder_and_no_unknown_format_or_other_job_is_joined() -> None:
+    own = [decoded(fmt, 1e-3) for fmt in ("bf16", "fp16", "fp32")]
+    assert [rung.name for rung in one([*own, decoded(EVIL, 1e-3)]).rungs] == ["bf16", "fp16", "fp32", EVIL]
+    assert {ladder.shape: len(ladder.rungs) for ladder in ladders([*own, *caches()[2:]])} == {
+        "decode 8/2x64 2x1/512": 3,
+        "decode 8/2x64 2x1/512 activation=bf16": 5,
+        "decode 8/2x64 2x1/512 activation=fp16": 5,
+    }
+    others = [replace(row, job="decode_step") for row in caches()]
+    assert all(rung.row.format not in ("bf16", "fp16") for ladder in ladders(others) for rung in ladder.rungs)
+
+
 def test_switches_are_named_only_where_they_tell_two_rungs_apart() -> None:
     fast = [result(format="fp8_e4m3", semantics=FP8, switches={"fp8_fast_accum": on}) for on in (True, False)]
     assert [rung.name for rung in one([*rungs()[:1], *fast, result(format="fp16", switches={"x": 1})]).rungs] == [
