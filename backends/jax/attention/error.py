@@ -1,5 +1,6 @@
 """What storing Q, K and V in a format costs: attention of what is stored against that of the numbers before any rounding."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -16,6 +17,7 @@ from suite.jobs.attention import Sizes, sizes_of
 
 QUERIES = 64  # of a head, looked at together
 HEADS = 4
+DRAWN_ELEMENTS = 1 << 24  # at a time
 EXACT = ("fp32",)  # drawn as it is stored
 
 
@@ -64,10 +66,15 @@ def _result(attention: Attention, operands: dict[str, NDArray[np.float64]], rows
 def as_drawn(
     sizes: Sizes, layout: Layout, distribution: str, seed: int, name: str, batch: int, head: int
 ) -> NDArray[np.float64]:
-    """One head of an operand (rows x columns) as it was drawn: out of its sequence, whose rows follow each other."""
+    """One head of an operand (rows x columns) as it was drawn, some rows at a time with those that lie between them."""
     shape = shapes_of(sizes, layout)[name]
-    of_sequence, columns = shape[1] * shape[2], shape[3]
-    number = operand_names(sizes).index(name)
-    place = ((batch * of_sequence, (batch + 1) * of_sequence), (0, columns))
-    (part,) = windows((sizes.batch * of_sequence, columns), distribution, mixed_seed(seed, 0, number), [place])
-    return np.asarray(layout.head(part.reshape(1, *shape[1:]), 0, head)).astype(np.float64)
+    numbers, columns = layout.numbers(shape, batch, head), shape[3]
+    step = max(1, DRAWN_ELEMENTS // (numbers.step * columns))
+    parts = [numbers[start : start + step] for start in range(0, len(numbers), step)]
+    drawn = windows(
+        (math.prod(shape[:3]), columns),
+        distribution,
+        mixed_seed(seed, 0, operand_names(sizes).index(name)),
+        [((part[0], part[-1] + 1), (0, columns)) for part in parts],
+    )
+    return np.concatenate([np.asarray(each)[:: numbers.step] for each in drawn]).astype(np.float64)

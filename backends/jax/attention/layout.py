@@ -24,6 +24,13 @@ class Layout(NamedTuple):
         """One head of one sequence (rows x columns)."""
         return array[batch, head] if self.heads_axis == 1 else array[batch, :, head]
 
+    def numbers(self, shape: Shape, batch: int, head: int) -> range:
+        """Which rows of such an array, taken as a matrix of its columns, are one head of one sequence."""
+        rows = shape[3 - self.heads_axis]
+        apart = 1 if self.heads_axis == 1 else shape[2]
+        first = batch * shape[1] * shape[2] + head * (rows if self.heads_axis == 1 else 1)
+        return range(first, first + rows * apart, apart)
+
 
 HEADS_FIRST = Layout("batch, heads, rows, columns", 1)
 ROWS_FIRST = Layout("batch, rows, heads, columns", 2)

@@ -87,12 +87,13 @@ def as_drawn(
     sizes, q, found = step.sizes, operands[2], []
     table = drawn_table(sizes, step.columns, mixed_seed(seed, 0))
     for number, (width, special) in enumerate(_specials(step, table, q, distribution, seed)):
-        numbers = jnp.zeros((len(places), width), jnp.float32)
+        numbers = np.zeros((len(places), width), np.float32)
         for start, count, key in _chunks(step, mixed_seed(seed, 2 + number), width):
             here = (places >= start * sizes.page_size) & (places < (start + count) * sizes.page_size)
             if here.any():
-                numbers += _picked(key, special, start, kv_heads, places, step, count, width, distribution)
-        found.append(np.asarray(numbers))
+                pages = np.asarray(_exact(key, special, start, step, count, width, distribution))
+                numbers[here] = pages[kv_heads[here], places[here] - start * sizes.page_size]
+        found.append(numbers)
     return found
 
 
@@ -155,21 +156,8 @@ def _numbers(
 
 
 @partial(jax.jit, static_argnames=("step", "count", "width", "distribution"))
-def _picked(
-    key: jax.Array,
-    special: Special,
-    start: int,
-    kv_heads: jax.Array,
-    places: jax.Array,
-    step: Step,
-    count: int,
-    width: int,
-    distribution: str,
-) -> jax.Array:
-    """(places, columns): of the pages from ``start`` on, and zeros for those of others."""
-    numbers = _numbers(key, special, start, step, count, width, distribution)
-    within = _within(places, start * step.sizes.page_size, numbers.shape[1])
-    return numbers.at[kv_heads, within].get(mode="fill", fill_value=0.0)
+def _exact(key: jax.Array, special: Special, start: int, step: Step, count: int, width: int, distribution: str) -> jax.Array:
+    return _numbers(key, special, start, step, count, width, distribution)
 
 
 @partial(jax.jit, static_argnames=("step", "count", "width", "distribution"))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from backends.jax.attention import error as attention_error
 from backends.jax.attention.error import as_drawn as attention_as_drawn
 from backends.jax.attention.error import sampled as sampled_rows
 from backends.jax.attention.kernel import AttentionKernel
@@ -107,8 +108,12 @@ def test_a_cache_as_drawn_is_what_its_numbers_were_rounded_from(backend: XlaBack
                     assert np.array_equal(pages.reshape(-1, pages.shape[2])[places], numbers)
 
 
+@pytest.mark.parametrize("elements", [1 << 24, 1000], ids=["at_once", "part_by_part"])
 @pytest.mark.parametrize("layout", [HEADS_FIRST, ROWS_FIRST], ids=lambda layout: layout.name)
-def test_a_head_as_drawn_is_what_its_numbers_were_rounded_from(backend: XlaBackend, layout: Any) -> None:
+def test_a_head_as_drawn_is_what_its_numbers_were_rounded_from(
+    backend: XlaBackend, layout: Any, elements: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attention_error, "DRAWN_ELEMENTS", elements)
     implementation = {HEADS_FIRST: "naive", ROWS_FIRST: "library_math"}[layout]
     case = attention_case(implementation, "fp32", backend="xla")
     kernel, sizes = backend.prepare(case, 1, seed=3), attention_sizes(case.workload)
