@@ -299,10 +299,3 @@ def test_what_was_not_timed_is_nobodys_partner_and_each_result_has_its_own_reaso
         "library_math": "what A has of it is compared with another",
     }
     assert complete(found, a, b)
-
-
-def test_nothing_is_promised_that_a_join_by_workload_does_not_keep():
-    a = side(entry(512), lost("unsupported", implementation="triton"))
-    b = side(entry(512), entry(implementation="library_math"))
-    assert whys(pair(a, b, By.CASE)) == ["A unsupported", "A has no time of it: triton unsupported"]
-    assert whys(pair(a, b, By.WORKLOAD)) == ["A unsupported", "A has no time of it: triton unsupported"]
