@@ -1,13 +1,13 @@
 """What the profiler's planes say of a program's kernels."""
 
-import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from backends.jax.slope import SlopeSampler
-from tests.peers.xla_profiler import PAIRS, RUNS_IN_A_PAIR, Event, added, device_events, longest_kernel
+from tests.fake.turns import ScriptedTurns
+from tests.peers.xla_profiler import PAIRS, RUNS_IN_A_PAIR, Event, added, device_events, longest_kernel, taken_again
 
 
 def plane(name: str, **lines: list[tuple[str, float]]) -> Any:
@@ -34,32 +34,15 @@ def test_the_kernel_is_the_one_most_time_is_spent_in_not_the_most_frequent() -> 
     assert longest_kernel([]) is None
 
 
-class LoggedTurns:
-    """Turns that note each launch, and last long enough to be told apart."""
-
-    method = "loop"
-    rotations = 2
-
-    def __init__(self) -> None:
-        self.launched = 0
-
-    def ready(self, turns: int) -> None: ...
-
-    def run(self, turns: int) -> None:
-        self.launched += turns * self.rotations
-        time.sleep(turns * 1e-3)
-
-    def details(self) -> dict[str, Any]:
-        return {}
-
-
-def test_launches_are_those_that_a_slope_makes() -> None:
-    turns = LoggedTurns()
-    sampler = SlopeSampler(turns, sets=1, sample_s=1e-3, resolution_s=1e-6)
-    turns.launched = 0
+@pytest.mark.parametrize("disturbed", [0, 1])
+def test_launches_are_those_that_a_slope_makes(monkeypatch: pytest.MonkeyPatch, disturbed: int) -> None:
+    turns = ScriptedTurns(monkeypatch, rotations=2)
+    sampler = SlopeSampler(turns, sets=1, sample_s=1e-4, resolution_s=1e-7)
+    turns.ran.clear()
+    turns.disturbed = sampler.details["turns"] if disturbed else None
     sampler.sample(PAIRS)
-    assert sampler.details["pairs_taken_again"] == 0
-    assert RUNS_IN_A_PAIR * PAIRS * sampler.launches == turns.launched
+    assert taken_again(sampler) == disturbed
+    assert RUNS_IN_A_PAIR * (PAIRS + disturbed) * sampler.launches == sum(turns.ran) * turns.rotations
 
 
 def programs(pairs: int, launches: int, first_s: float, other_s: float) -> list[Event]:

@@ -20,6 +20,7 @@ from suite.measure.spine import Order, Trial
 from suite.outcome import Evidence, Outcome
 from suite.settings import MeasureSettings
 from tests.backends.cases import CALL, COLD, WARM, calibration_case, fresh_verdict, gemm_case, tolerance_of
+from tests.fake.turns import ScriptedTurns
 
 ON_CPU = ("fp64", "fp32", "bf16", "fp16", "int8", "fp8_e4m3")
 
@@ -269,34 +270,6 @@ class TestTiming:
         assert sampler.method == "loop"
         assert sampler.details["tie"] in ("barrier", "first", "all")
         assert sampler.details["products_in_a_turn"] == 2
-
-
-class ScriptedTurns:
-    """Turns of a known length after a fixed cost, on a clock of their own; one run can be disturbed."""
-
-    method = "scripted"
-    rotations = 1
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, turn_ns: int = 1_000, noise_ns: int = 0) -> None:
-        self.now_ns = 0
-        self.turn_ns = turn_ns
-        self.noise_ns = noise_ns
-        self.disturbed: int | None = None
-        self.ran: list[int] = []
-        monkeypatch.setattr("backends.jax.slope.time.perf_counter_ns", lambda: self.now_ns)
-
-    def ready(self, turns: int) -> None:
-        """Nothing to compile."""
-
-    def run(self, turns: int) -> None:
-        self.ran.append(turns)
-        self.now_ns += 50_000 + self.turn_ns * turns + self.noise_ns * (len(self.ran) % 2)
-        if turns == self.disturbed:
-            self.disturbed = None
-            self.now_ns += 10_000_000
-
-    def details(self) -> dict[str, Any]:
-        return {}
 
 
 class TestSlope:
