@@ -22,17 +22,21 @@ from suite.rows import ResultRow
 TITLE = "Devices side by side"
 ABOUT = (
     "The same case on several devices, each with its fastest implementation: how many times as fast the first is as the next, "
-    "with the 95 % interval. What that does not tell apart, or less than 1 %, is called alike; what was measured and what was "
-    "simulated are cases of their own."
+    "with the 95 % interval. What that does not tell apart, or less than 1 %, is called alike; where a result in doubt reads "
+    "faster than the first, it is in doubt which is fastest. What was measured and what was simulated are cases of their own."
 )
 MOST_LINES = 500  # the largest cases; filters reach the others
 
 
 class Entrant(NamedTuple):
-    """A device with its fastest verified result of a case; one in doubt only where it has no other."""
+    """A device with its fastest verified result of a case; one in doubt only where it has no other.
+
+    ``reads_s`` is the shortest median of any, in doubt or not.
+    """
 
     name: str
     row: ResultRow
+    reads_s: float
 
 
 class Race(NamedTuple):
@@ -59,9 +63,11 @@ class Race(NamedTuple):
 
     @property
     def fastest(self) -> str:
+        """The device, or two that are alike; where one in doubt reads faster than a first that is not, it is in doubt."""
         first, behind = self.entrants[:2]
-        if untold(first.row):
-            return f"in doubt: {first.name}"
+        faster = [each.name for each in self.entrants[1:] if each.reads_s < first.reads_s]
+        if untold(first.row) or faster:
+            return f"in doubt: {', '.join([*faster, first.name])}"
         return f"alike: {first.name}, {behind.name}" if self.is_alike and not untold(behind.row) else first.name
 
 
@@ -96,12 +102,16 @@ def races(rows: Mapping[str, Sequence[ResultRow]]) -> list[Race]:
 
 
 def _ranked(devices: Mapping[str, Sequence[ResultRow]]) -> Iterator[Entrant]:
-    best = [Entrant(name, min(rows, key=_order)) for name, rows in devices.items()]
+    best = [Entrant(name, min(rows, key=_order), min(map(_time, rows))) for name, rows in devices.items()]
     yield from sorted(best, key=lambda each: _order(each.row))
 
 
 def _order(row: ResultRow) -> tuple[bool, float]:
-    return untold(row), row.p50_s or 0.0
+    return untold(row), _time(row)
+
+
+def _time(row: ResultRow) -> float:
+    return row.p50_s or 0.0
 
 
 def _line(race: Race, title: str) -> dict[str, Any]:
@@ -128,7 +138,7 @@ def _columns() -> dict[str, Any]:
     text = st.column_config.TextColumn
     return {
         "Case": text(pinned=True, help="Sizes, format and regime"),
-        "Fastest": text(help="The device; two where their intervals do not tell them apart"),
+        "Fastest": text(help="The device; several where they are alike, or where one in doubt reads faster"),
         "By": text(help="The implementation that is fastest there"),
         "Time": text(help="Median of one launch and half the width of its 95 % interval"),
         "Bandwidth": text(help="Compulsory bytes per second"),

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from dashboard.shelf import Device, Pair, Shelf
 from dashboard.stores import Stores
 from suite.case import format_label
-from suite.outcome import Bound, Evidence, Outcome
-from suite.report.headlines import Kind
+from suite.outcome import Evidence, Outcome
+from suite.report.headlines import Kind, bound_tier
 from suite.report.palette import Theme, device_colours
 from suite.report.printable import clipped, printable
 from suite.report.roofs import drawable
@@ -183,8 +183,8 @@ class Selection:
         found: Counter[Kind] = Counter()
         for group in self.of(device):
             if group.best in best:
-                rank = int(group.is_trusted) + int(group.is_resolved)  # as ``trust_rank`` of a row
-                found[Kind(label_of(group), group.load, rank, group.bound == Bound.COMPUTE)] += group.results
+                trust = int(group.is_trusted) + int(group.is_resolved)  # as ``trust_rank`` of a row
+                found[Kind(label_of(group), group.load, trust, bound_tier(group.bound))] += group.results
         return found
 
     def _recent(self, device: Device, jobs: Sequence[str]) -> tuple[tuple[str, ...], int]:

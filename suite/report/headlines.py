@@ -14,6 +14,7 @@ from suite.rows import ResultRow
 BURST, SUSTAINED = "burst", "sustained"
 NO_RESULT = f"no {SUSTAINED} result"
 PASSED_OVER = "contended or not resolved"
+_TIERS: Mapping[str, int] = {Bound.COMPUTE: 2, Bound.MEMORY: 1}
 
 
 class Headline(NamedTuple):
@@ -21,8 +22,8 @@ class Headline(NamedTuple):
 
     ``best`` is ``None`` where the format was measured in bursts alone and others were sustained.  ``burst`` is the best burst
     beside a sustained load, where there is one.  Not among the ``of``, and so perhaps faster: ``passed_over``, which are less
-    to be trusted than the best, and ``not_computing``, which arithmetic does not bound where it bounds the best.  ``sources``
-    are those of all headlines: where they differ, whose a number is has to be said.
+    to be trusted than the best, and ``other_bound``, which come behind it for what bounds them.  ``sources`` are those of all
+    headlines: where they differ, whose a number is has to be said.
     """
 
     format: str
@@ -31,7 +32,7 @@ class Headline(NamedTuple):
     burst: ResultRow | None
     of: int
     passed_over: int
-    not_computing: int = 0
+    other_bound: int = 0
     sources: Sources = NO_SOURCES
 
     @property
@@ -51,7 +52,7 @@ class Headline(NamedTuple):
         kind = f", {'all ' if self.of > 1 else ''}{doubt}" if doubt else ""
         why = PASSED_OVER if rank == TRUSTED else NOT_RESOLVED
         passed = [f"{self.passed_over} {why}"] if self.passed_over else []
-        passed += [f"{self.not_computing} not bound by compute"] if self.not_computing else []
+        passed += [f"{self.other_bound} not bound by {self.best.bound}"] if self.other_bound else []
         return f"best of {self.of} {self.load}{kind}" + (f"; passed over: {', '.join(passed)}" if passed else "")
 
     @property
@@ -68,12 +69,12 @@ class Headline(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """What decides which results a headline is the best of: ``rank`` as of ``trust_rank``, and whether arithmetic bounds."""
+    """What decides which results a headline is the best of: ``trust`` as of ``trust_rank``, ``tier`` as of ``bound_tier``."""
 
     label: str
     load: str
-    rank: int
-    is_computing: bool
+    trust: int
+    tier: int
 
 
 Counts = Mapping[Kind, int]  # of results
@@ -117,6 +118,11 @@ def rate(row: ResultRow) -> str:
     return bytes_rate(row) if row.bound == Bound.MEMORY else si(row.flop_s, rate_unit(row.multiplied))
 
 
+def bound_tier(bound: str | None) -> int:
+    """What arithmetic bounds before what memory does, and both before what tells of caches, links or launches."""
+    return _TIERS.get(bound or "", 0)
+
+
 def _headline(name: str, load: str, rows: Sequence[ResultRow], counts: Counts) -> Headline:
     own = [row for row in rows if row.load == load]
     bursts = [row for row in rows if row.load == BURST] if load != BURST else []
@@ -125,27 +131,27 @@ def _headline(name: str, load: str, rows: Sequence[ResultRow], counts: Counts) -
         return Headline(name, load, None, _best(bursts), 0, 0)
     chosen = _kind(best)
     alike = {kind: count for kind, count in counts.items() if (kind.label, kind.load) == (name, load)}
-    passed_over = sum(count for kind, count in alike.items() if kind.rank < chosen.rank)
-    other_bound = alike.get(chosen._replace(is_computing=not chosen.is_computing), 0)
+    passed_over = sum(count for kind, count in alike.items() if kind.trust < chosen.trust)
+    other_bound = sum(count for kind, count in alike.items() if kind.trust == chosen.trust and kind.tier < chosen.tier)
     return Headline(name, load, best, _best(bursts), alike.get(chosen, 0), passed_over, other_bound)
 
 
 def _kind(row: ResultRow) -> Kind:
-    return Kind(row.format_label, row.load, trust_rank(row), row.bound == Bound.COMPUTE)
+    return Kind(row.format_label, row.load, trust_rank(row), bound_tier(row.bound))
 
 
 def _best(rows: Sequence[ResultRow]) -> ResultRow | None:
     if not rows:
         return None
-    most = max(map(trust_rank, rows))
-    trusted = [row for row in rows if trust_rank(row) == most]
-    computing = [row for row in trusted if row.bound == Bound.COMPUTE]
-    moving = [row for row in trusted if row.bound == Bound.MEMORY]
-    if moving and not computing:
-        return max(moving, key=lambda row: row.bytes_s or 0.0)
-    best = max(computing or trusted, key=_order)
+    first = max((trust_rank(row), bound_tier(row.bound)) for row in rows)
+    rivals = [row for row in rows if (trust_rank(row), bound_tier(row.bound)) == first]
+    if rivals[0].bound == Bound.MEMORY:
+        return max(rivals, key=lambda row: row.bytes_s or 0.0)
+    best = max(rivals, key=_order)
+    if rivals[0].bound != Bound.COMPUTE:
+        return best
     # The share of what passed a peak that is only derived is not told: it is the best nonetheless.
-    fastest = max(computing, key=lambda row: row.flop_s or 0.0, default=best)
+    fastest = max(rivals, key=lambda row: row.flop_s or 0.0)
     return fastest if fastest.fractions.spec is None else best
 
 

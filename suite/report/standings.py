@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from suite.case import format_label
 from suite.outcome import Bound, Outcome
 from suite.report.curves import Quantity
-from suite.report.headlines import SUSTAINED
+from suite.report.headlines import SUSTAINED, bound_tier
 from suite.report.heat import FAILED, Cell, HeatMap
 from suite.report.trust import trust_rank
 from suite.report.words import bytes_rate, doubtful, percent, rate_unit, si
@@ -70,10 +70,9 @@ def _label(format: str, text: str) -> str:
 def best_groups(groups: Iterable[tuple[Device, "Group"]]) -> dict[tuple[Device, str, Column], "Group"]:
     """By device, kind of evidence, job and format, the group with the best result: its ``best`` is that result's id.
 
-    Of one load, sustained where any was; trusted before resolved before others, bound by arithmetic before others, then by
-    standing.  A rate
-    whose share is not told because it passed a derived peak is the best nonetheless.  Where nothing was timed it is a group of
-    how most cases ended.
+    Of one load, sustained where any was; trusted before resolved before others, then by what bounds it as headlines rank that,
+    then by standing.  A rate whose share is not told because it passed a derived peak is the best nonetheless.  Where nothing
+    was timed it is a group of how most cases ended.
     """
     found: dict[tuple[Device, str, str, str], Group] = {}
     for device, group in groups:
@@ -105,13 +104,12 @@ def in_order(columns: Iterable[Column]) -> list[Column]:
     return sorted(set(columns), key=lambda column: (known.get(column.job, len(known)), column))
 
 
-def _rank(group: "Group") -> tuple[bool, bool, int, bool, bool, float]:
+def _rank(group: "Group") -> tuple[bool, bool, int, int, bool, float]:
     if group.outcome != Outcome.OK:
-        return (False, False, 0, False, False, float(group.results))
-    is_computing = group.bound == Bound.COMPUTE
-    passed = is_computing and not group.has_share  # above a derived peak, or on a device without one
+        return (False, False, 0, 0, False, float(group.results))
+    passed = group.bound == Bound.COMPUTE and not group.has_share  # above a derived peak, or on a device without one
     trust = int(group.is_trusted) + int(group.is_resolved)  # as ``trust_rank`` of a row
-    return (True, group.load == SUSTAINED, trust, is_computing, passed and group.standing > 0, group.standing)
+    return (True, group.load == SUSTAINED, trust, bound_tier(group.bound), passed and group.standing > 0, group.standing)
 
 
 def _written(row: ResultRow, share: Quantity) -> str:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, Text, UnaryExpression, and_, case, cast, func, literal, or_, select, tuple_
 
+from suite.outcome import Bound
 from suite.rows import WIDEST
 from suite.store import tables
 from suite.store.columns import SafeText
@@ -45,7 +46,8 @@ class Group(NamedTuple):
 
     ``semantics`` is JSON.  ``bound`` is ``None`` for what was not timed; ``is_trusted`` where nothing else is known to have
     used the device and the median is resolved, ``is_resolved`` where it is that at least.  ``standing`` ranks: the share of the
-    spec roof where it is known, else the rate far below every share.  ``best`` is the id of the result of the highest.
+    spec roof where it is known, else the rate (of bytes where memory bounds) far below every share.  ``best`` is the id of the
+    result of the highest.
     """
 
     run: str
@@ -117,7 +119,8 @@ def groups_of(run: str) -> Select[Any]:
     comes without sorting, which would take three times as long.
     """
     trusted = and_(_RESOLVED, func.coalesce(_RESULT.c.contended, literal(False)) == literal(False))
-    rate = case((_SUMMARY.c.flop_s > 0, _SUMMARY.c.flop_s / _RATE), else_=_SUMMARY.c.bytes_s / _RATE)
+    does = and_(_SUMMARY.c.flop_s > 0, _SUMMARY.c.bound.is_distinct_from(Bound.MEMORY))
+    rate = case((does, _SUMMARY.c.flop_s), else_=_SUMMARY.c.bytes_s) / _RATE
     keys = {
         "device_id": _RESULT.c.device_id,
         "job": _WORKLOAD.c.job,

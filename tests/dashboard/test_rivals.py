@@ -24,10 +24,17 @@ def test_the_fastest_device_of_a_case_stands_first_with_its_lead():
     assert race.lead.times == pytest.approx(2.0)
 
 
-def test_what_cannot_be_told_apart_is_alike_and_what_is_in_doubt_leads_nobody():
+def test_what_cannot_be_told_apart_is_alike():
     (race,) = races({"a": [times(1.001e-3)], "b": [times(1e-3)]})
     assert race.fastest == "alike: b, a"
-    (race,) = races({"a": [times(1e-3)], "b": [times(0.5e-3, contended=True)]})
+
+
+@pytest.mark.parametrize("surely", [[], [times(2e-3)]], ids=["nothing else", "slower"])
+def test_what_is_in_doubt_leads_nobody_and_where_it_reads_faster_nobody_else_does(surely):
+    """Other work on a device makes nothing faster, and what is not resolved may be anything."""
+    (race,) = races({"a": [times(1e-3)], "b": [*surely, times(0.5e-3, contended=True)]})
+    assert (race.fastest, race.entrants[1].name) == ("in doubt: b, a", "b")
+    (race,) = races({"a": [times(1e-3)], "b": [*surely, times(1.5e-3, contended=True)]})
     assert (race.fastest, race.entrants[1].name) == ("a", "b")
 
 

@@ -174,7 +174,7 @@ def test_a_card_is_the_best_of_those_that_it_counts_and_says_how_many_it_does_no
     ]
     (found,) = headlines(rows)
     assert found.best is rows[3]
-    assert (found.of, found.passed_over, found.not_computing) == (2, 1, 1)
+    assert (found.of, found.passed_over, found.other_bound) == (2, 1, 1)
     assert found.chosen_as == "best of 2 sustained, all contended; passed over: 1 not resolved, 1 not bound by compute"
     (memory,) = headlines([rows[1], result(share=0.5, **thin)])
     assert memory.chosen_as == "best of 2 sustained, all contended"

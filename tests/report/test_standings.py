@@ -62,6 +62,28 @@ def test_groups_and_headlines_agree_on_a_device_that_others_used(tmp_path):
     assert headline.best.params["m"] == 4032
 
 
+def test_groups_and_headlines_agree_on_what_memory_bounds_without_a_share(tmp_path):
+    """Many sequences do most operations, few use memory best: by operations the slowest use of memory stood there."""
+    unknown = {"bound": "memory", "fractions": NO_FRACTIONS}
+    rows = [result(m, **unknown, flop_s=flop_s, bytes_s=bytes_s) for m, flop_s, bytes_s in ((8, 1e12, 1e12), (64, 4e12, 5e11))]
+    write_store(tmp_path / "s.db", rows)
+    browser = Browser.open(str(tmp_path / "s.db"))
+    (run,) = browser.entries()
+    (group,) = best_groups(("T1", group) for group in browser.groups(run.run)).values()
+    (headline,) = headlines(list(browser.results()))
+    assert group.best == headline.best.result_id
+    assert headline.best.params["m"] == 8
+
+
+def test_what_memory_bounds_comes_before_what_a_cache_bounds():
+    memory, cached = GROUP._replace(bound="memory", standing=0.3), GROUP._replace(bound="cache", standing=0.9, best=2)
+    assert best(cached, memory)[PLACE] == best(memory, cached)[PLACE] == memory
+    rows = [result(share=0.3, bound="memory"), result(share=0.9, bound="cache")]
+    (found,) = headlines(rows)
+    assert found.best is rows[0]
+    assert (found.of, found.chosen_as) == (1, "best of 1 sustained; passed over: 1 not bound by memory")
+
+
 def test_a_rate_that_passed_a_derived_peak_has_no_share_and_is_the_best():
     passed = GROUP._replace(has_share=False, standing=2e-16, best=2)
     assert best(GROUP, passed)[PLACE] == passed
