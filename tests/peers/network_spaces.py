@@ -18,6 +18,9 @@ NETWORK = "10.213.77"
 # A bucket that is smaller loses tokens while a busy machine is late to look at it: with 64 KiB 300 Mbit/s were seen to be 253.
 BURST_S, LEAST_BURST_BYTES = 0.01, 64 * 1024  # the least is the largest packet that the kernel hands over whole
 LATENCY = "200ms"  # what may wait in a bucket's queue: TCP must fill the link and lose nothing
+# Every kernel has it, every namespace may have it, and it sends whenever it may: bbr, which a host may have by default, lets a
+# link lie idle for a fifth of a second now and then to see how short its way is, and a ring waits for each of its links.
+CONTROL, CONTROL_FILE = "reno", "/proc/sys/net/ipv4/tcp_congestion_control"
 _NAME = re.compile(rf"{PREFIX}-(?P<pid>\d+)-\w+")
 
 
@@ -80,6 +83,7 @@ class Network:
         """Both ends are held to the rate: what a rank sends by its own, what it receives by the bridge's."""
         own = self.space(rank)
         _run("ip", "netns", "add", own)
+        _run("ip", "netns", "exec", own, "sh", "-c", f"echo {CONTROL} > {CONTROL_FILE}")
         _run("ip", "-n", own, "link", "set", "lo", "up")
         _run("ip", "-n", own, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", self._bridge)
         _run("ip", "-n", own, "addr", "add", f"{self.address(rank)}/24", "dev", "eth0")

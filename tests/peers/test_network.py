@@ -12,7 +12,7 @@ from suite.collectives.study import studies
 from tests.collectives.rows import collective
 from tests.patience import PATIENCE_S
 from tests.peers.network import HEADINGS, command, launch, row, rows
-from tests.peers.network_spaces import Network, why_absent
+from tests.peers.network_spaces import CONTROL_FILE, Network, why_absent
 from tests.peers.record import Verdict
 
 RATE_BIT_S = 200 * 10**6
@@ -88,6 +88,8 @@ def test_a_network_is_gone_with_its_processes_whatever_happens() -> None:
             ask = [sys.executable, "-c", "import socket; socket.create_connection(('10.213.77.2', 9), 5)"]
             refused = subprocess.run(network.inside(0, ask), capture_output=True, text=True, check=False)
             assert "ConnectionRefusedError" in refused.stderr  # the other end of the bridge answers
+            control = subprocess.run(network.inside(0, ["cat", CONTROL_FILE]), capture_output=True, text=True, check=True)
+            assert control.stdout.strip() == "reno"
             started.append(subprocess.Popen(network.inside(1, [sys.executable, "-c", "import time; time.sleep(600)"])))
             raise KeyboardInterrupt
 
