@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -160,7 +161,7 @@ def test_homes_and_addresses_never_survive(user: str, address: object) -> None:
 
 def test_versions_are_read_without_importing(tmp_path: Path) -> None:
     script = "import sys; from suite.environment import system_facts; system_facts(); print('torch' in sys.modules)"
-    done = subprocess.run(["python", "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
 

@@ -52,12 +52,23 @@ class Calls:
         return self._reduced
 
 
+def test_a_member_comes_through_however_a_version_of_python_writes_it_down() -> None:
+    """Debian 12's, 3.11.2, names the class and has its attribute read: of ranks under it no order came through."""
+    for written in (Calls(Algo, "tree"), Calls(getattr, Algo, "TREE")):
+        assert loads(pickle.dumps([written])) == [Algo.TREE]
+
+
 @pytest.mark.parametrize(
     "call",
     [
         Calls(os.system, "true"),
         Calls(eval, "1"),
         Calls(getattr, "a", "upper"),
+        Calls(getattr, Algo, "mro"),
+        Calls(getattr, Algo, "__class__"),
+        Calls(getattr, Algo, "_member_map_"),
+        Calls(getattr, Part, "_make"),
+        Calls(getattr, Algo, 1),
         Calls(read_log, LOG),  # a function of roofbench's own room
         Calls(np.load, "/etc/passwd"),
     ],
