@@ -65,7 +65,7 @@ class Race(NamedTuple):
     def fastest(self) -> str:
         """The device, or two that are alike; where one in doubt reads faster than a first that is not, it is in doubt."""
         first, behind = self.entrants[:2]
-        faster = [each.name for each in self.entrants[1:] if each.reads_s < first.reads_s]
+        faster = [each.name for each in self.entrants[1:] if each.reads_s < _time(first.row)]
         if untold(first.row) or faster:
             return f"in doubt: {', '.join([*faster, first.name])}"
         return f"alike: {first.name}, {behind.name}" if self.is_alike and not untold(behind.row) else first.name

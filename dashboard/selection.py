@@ -14,7 +14,7 @@ from suite.report.headlines import Kind, bound_tier
 from suite.report.palette import Theme, device_colours
 from suite.report.printable import clipped, printable
 from suite.report.roofs import drawable
-from suite.report.standings import is_clean, label_of, preferred
+from suite.report.standings import group_trust, is_clean, label_of, preferred
 from suite.report.words import counted
 from suite.rows import ResultRow
 from suite.store.columns import load_json
@@ -183,8 +183,7 @@ class Selection:
         found: Counter[Kind] = Counter()
         for group in self.of(device):
             if group.best in best:
-                trust = int(group.is_trusted) + int(group.is_resolved)  # as ``trust_rank`` of a row
-                found[Kind(label_of(group), group.load, trust, bound_tier(group.bound))] += group.results
+                found[Kind(label_of(group), group.load, group_trust(group), bound_tier(group.bound))] += group.results
         return found
 
     def _recent(self, device: Device, jobs: Sequence[str]) -> tuple[tuple[str, ...], int]:

@@ -108,8 +108,13 @@ def _rank(group: "Group") -> tuple[bool, bool, int, int, bool, float]:
     if group.outcome != Outcome.OK:
         return (False, False, 0, 0, False, float(group.results))
     passed = group.bound == Bound.COMPUTE and not group.has_share  # above a derived peak, or on a device without one
-    trust = int(group.is_trusted) + int(group.is_resolved)  # as ``trust_rank`` of a row
-    return (True, group.load == SUSTAINED, trust, bound_tier(group.bound), passed and group.standing > 0, group.standing)
+    tier = bound_tier(group.bound)
+    return (True, group.load == SUSTAINED, group_trust(group), tier, passed and group.standing > 0, group.standing)
+
+
+def group_trust(group: "Group") -> int:
+    """What ``trust_rank`` is of each of its results."""
+    return int(group.is_trusted) + int(group.is_resolved)
 
 
 def _written(row: ResultRow, share: Quantity) -> str:

@@ -34,6 +34,8 @@ def test_what_is_in_doubt_leads_nobody_and_where_it_reads_faster_nobody_else_doe
     """Other work on a device makes nothing faster, and what is not resolved may be anything."""
     (race,) = races({"a": [times(1e-3)], "b": [*surely, times(0.5e-3, contended=True)]})
     assert (race.fastest, race.entrants[1].name) == ("in doubt: b, a", "b")
+    (race,) = races({"a": [times(1e-3), times(0.4e-3, contended=True)], "b": [*surely, times(0.5e-3, contended=True)]})
+    assert (race.fastest, race.entrants[0].row.p50_s) == ("in doubt: b, a", 1e-3)
     (race,) = races({"a": [times(1e-3)], "b": [*surely, times(1.5e-3, contended=True)]})
     assert (race.fastest, race.entrants[1].name) == ("a", "b")
 
