@@ -7,7 +7,20 @@ import pytest
 
 from backends.jax.slope import SlopeSampler
 from tests.fake.turns import ScriptedTurns
-from tests.peers.xla_profiler import PAIRS, RUNS_IN_A_PAIR, Event, added, device_events, longest_kernel, taken_again
+from tests.peers import xla_profiler
+from tests.peers.xla_profiler import (
+    PAIRS,
+    RUNS_IN_A_PAIR,
+    TIMES_AT_MOST,
+    Event,
+    Profiled,
+    added,
+    device_events,
+    differences,
+    longest_kernel,
+    taken_again,
+    undisturbed,
+)
 
 
 def plane(name: str, **lines: list[tuple[str, float]]) -> Any:
@@ -67,3 +80,32 @@ def test_products_that_are_not_those_of_every_launch_say_nothing() -> None:
     events = programs(4, 3, first_s=100e-6, other_s=100e-6)
     assert added(events[:-1], "gemm", 4, 3) == []
     assert added([], "gemm", 4, 3) == []
+
+
+def test_pairs_are_compared_with_themselves() -> None:
+    """The clock goes down from pair to pair by far more than the two sides differ."""
+    kernels_s = [100e-6, 130e-6, 160e-6]
+    durations_s = [3 * kernel_s * 1.01 for kernel_s in kernels_s]
+    assert differences(durations_s, kernels_s, launches=3) == pytest.approx([0.01] * 3)
+    with pytest.raises(ValueError, match="zip"):
+        differences(durations_s[:2], kernels_s, launches=3)
+
+
+@pytest.mark.parametrize("disturbed", [1, TIMES_AT_MOST])
+def test_samples_of_which_a_pair_was_taken_again_are_not_compared(monkeypatch: pytest.MonkeyPatch, disturbed: int) -> None:
+    sampler = SimpleNamespace(details={"pairs_taken_again": 0})
+    seen = []
+
+    def taken(_: Any) -> Profiled:
+        seen.append(len(seen))
+        sampler.details["pairs_taken_again"] += len(seen) <= disturbed
+        return Profiled([float(len(seen))], [], 1)
+
+    monkeypatch.setattr(xla_profiler, "profiled", taken)
+    found = undisturbed(sampler)  # type: ignore[arg-type]
+    if disturbed < TIMES_AT_MOST:
+        assert found is not None
+        assert found.durations_s == [disturbed + 1]
+    else:
+        assert found is None
+        assert len(seen) == TIMES_AT_MOST
