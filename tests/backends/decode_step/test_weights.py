@@ -158,13 +158,8 @@ def test_switches_are_put_in_force_once_and_not_between_the_products(
 ) -> None:
     """Each product's are of an object of its own, and setting them takes longer than most launches."""
     applied: list[precision.Precision] = []
-    apply = precision._apply
-
-    def recorded(switches: precision.Precision) -> None:
-        applied.append(switches)
-        apply(switches)
-
-    monkeypatch.setattr(precision, "_apply", recorded)
+    monkeypatch.setattr(precision, "_apply", applied.append)
+    monkeypatch.setattr(precision, "_confirm", lambda _: None)
     monkeypatch.setattr(precision, "_in_force", None)
     kernel.enqueue(0)
     kernel.enqueue(0)
