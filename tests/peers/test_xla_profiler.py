@@ -15,6 +15,7 @@ from tests.peers.xla_profiler import (
     Event,
     Profiled,
     added,
+    busy,
     device_events,
     differences,
     longest_kernel,
@@ -60,20 +61,34 @@ def test_launches_are_those_that_a_slope_makes(monkeypatch: pytest.MonkeyPatch, 
 
 def programs(pairs: int, launches: int, first_s: float, other_s: float) -> list[Event]:
     """Of each pair 2N launches and N, each two products and what counts them; a program's first launch takes its own time."""
-    events = []
+    events: list[Event] = []
+
+    def append(name: str, seconds: float) -> None:
+        events.append(Event(name, events[-1].began_s + events[-1].seconds if events else 0.0, seconds))
+
     for turns in [2 * launches, launches] * pairs:
         for turn in range(turns):
-            events += [
-                Event("count", 0.0, 1e-6),
-                Event("gemm", 0.0, first_s if turn == 0 else other_s),
-                Event("gemm", 0.0, other_s),
-            ]
+            append("count", 1e-6)
+            append("gemm", first_s if turn == 0 else other_s)
+            append("gemm", other_s)
     return events
 
 
 def test_what_a_launch_adds_has_nothing_of_a_programs_first_one() -> None:
     found = added(programs(4, 3, first_s=150e-6, other_s=100e-6), "gemm", 4, 3)
     assert found == pytest.approx([201e-6] * 4)
+
+
+def test_kernels_that_run_at_once_count_once() -> None:
+    """A workspace is cleared while the product before it ends: 20 us of 30 are in it, then a pause, and one within another."""
+    kernels = [
+        Event("gemm", 0.0, 100e-6),
+        Event("memset", 80e-6, 30e-6),
+        Event("gemm", 200e-6, 100e-6),
+        Event("add", 250e-6, 2e-6),
+    ]
+    assert busy(kernels) == pytest.approx(210e-6)
+    assert busy([]) == 0.0
 
 
 def test_products_that_are_not_those_of_every_launch_say_nothing() -> None:
@@ -89,6 +104,10 @@ def test_pairs_are_compared_with_themselves() -> None:
     assert differences(durations_s, kernels_s, launches=3) == pytest.approx([0.01] * 3)
     with pytest.raises(ValueError, match="zip"):
         differences(durations_s[:2], kernels_s, launches=3)
+
+
+def test_a_sampler_that_takes_nothing_again_is_undisturbed() -> None:
+    assert taken_again(SimpleNamespace(details={})) == 0  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("disturbed", [1, TIMES_AT_MOST])
