@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import streamlit as st
 
 from dashboard.text import plain
+from suite.report.derived import ABOVE_DERIVED
 from suite.report.words import CONTENDED, marks
 from suite.rows import ResultRow
 
@@ -19,6 +20,7 @@ _CODES = {
     "not steady": ("S", "not steady"),
     CONTENDED: ("O", "contended: others used the device"),
     "throttled": ("T", "throttled"),
+    ABOVE_DERIVED: ("D", ABOVE_DERIVED),
     "emulated": ("E", "emulated"),
     "simulated": ("M", "simulated"),
     "imported": ("P", "imported"),

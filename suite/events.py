@@ -1,5 +1,7 @@
 """What a running sweep tells whoever watches it (the progress display, a log, a test)."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from suite.case import Case
@@ -7,11 +9,15 @@ from suite.rows import ResultRow
 
 
 class SweepStarted(NamedTuple):
-    """``total`` cases are planned, of which ``already_done`` were finished by an earlier attempt."""
+    """``total`` cases are planned, of which ``already_done`` were finished by an earlier attempt.
+
+    ``backends`` names that of each slot where the run has several devices, so that whoever tells of a case can tell of which.
+    """
 
     run: str
     total: int
     already_done: int
+    backends: Mapping[int, str] = MappingProxyType({})
 
 
 class PhaseStarted(NamedTuple):

@@ -205,17 +205,15 @@ def judge(measurement: Measurement, work: Work, ceilings: Ceilings, regime: Regi
 def above_derived(flop_s: float, peak_flop_s: float | None, ceilings: Ceilings) -> str:
     """Why a rate is no fraction of a peak: it passes one that was derived, which is an estimate; empty where it does not.
 
-    A declared peak refuses such a result (see ``judge``); here the assumption is what was wrong, and the rate is kept.
+    A declared peak refuses such a result (see ``judge``); here the assumption is what was wrong, and the rate is kept.  Within
+    ``PHYSICAL_MARGIN`` it may be the reading of the clock alone, and such a share is kept, and marked where it is shown.
     """
     spec = ceilings.spec
     if spec is None or not spec.derived or not peak_flop_s or flop_s <= PHYSICAL_MARGIN * peak_flop_s:
         return ""
     clock = spec.clocks.boost_hz.note
-    return (
-        f"above the derived peak: its clock is {clock.removesuffix(' clock')}"
-        if clock
-        else "above the derived peak, an estimate"
-    )
+    why = f": its clock is {clock.removesuffix(' clock')}" if clock else ", an estimate"
+    return f"over {100 * (PHYSICAL_MARGIN - 1):.0f} % above the derived peak{why}"
 
 
 def bound(

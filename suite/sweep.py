@@ -148,7 +148,8 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
     todo = left(plan.cases, ledger.writer.finished, plan.recalibrate)
     quests = _Quests(plan, ledger.writer)
     estimate = Estimate(plan.slots, [*todo, *quests.waiting], plan.planned, quests.hunting_s)
-    watch(SweepStarted(run, estimate.total, estimate.done))
+    backends = {slot.slot: slot.backend for slot in plan.slots} if len(plan.slots) > 1 else {}
+    watch(SweepStarted(run, estimate.total, estimate.done, backends))
 
     def finished(ended: CaseEnded) -> None:
         row = ledger.enter(ended)

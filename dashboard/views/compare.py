@@ -146,7 +146,8 @@ def _draw(found: Comparison) -> None:
         alt = f"How much longer each case takes in B than in A: {words.summary(found)}"
         show(figure, "comparison", alt, "roofbench-compare")
         st.subheader("Cases")
-        frame = pd.DataFrame([_line(case) for case in found.cases])
+        with_backend = found.has_several_backends
+        frame = pd.DataFrame([_line(case, with_backend) for case in found.cases])
         frame_with_downloads(frame, "compared", "Every compared case with its verdict", _columns(), shares=("Delta",))
     _differing(found)
     _uncompared(found)
@@ -181,12 +182,12 @@ def _by_clock(case: Compared) -> bool:
     return case.clock_ratio is not None and abs(log(case.clock_ratio)) > log1p(case.gap.delta)
 
 
-def _line(case: Compared) -> dict[str, Any]:
+def _line(case: Compared, with_backend: bool) -> dict[str, Any]:
     a, b = case.pair.a.row, case.pair.b.row
     known = case.is_known
     return {
         "Verdict": case.verdict.value,
-        "Case": clipped(printable(words.title(case)), 160),
+        "Case": clipped(printable(words.title(case, with_backend)), 160),
         "B/A": case.ratio,
         "From": case.judgement.interval.low if known else None,
         "To": case.judgement.interval.high if known else None,

@@ -2,9 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from suite.compare.differing import Differing, differing, encoded, executed
 from suite.compare.pairing import Pair, Pairing, Uncompared
@@ -98,6 +98,16 @@ class Comparison:
     def lost(self) -> tuple[Uncompared, ...]:
         """What A has a verified time of, and B has not."""
         return tuple(each for each in self.uncompared if each.is_lost)
+
+    def rows(self, side: Literal["a", "b"]) -> Iterator[ResultRow]:
+        """Every result of one run, compared or not, its devices in their order."""
+        entries = {id(entry): entry for each in (*self.pairing.pairs, *self.uncompared) if (entry := getattr(each, side))}
+        yield from sorted((entry.row for entry in entries.values()), key=lambda row: row.device_slot)
+
+    @property
+    def has_several_backends(self) -> bool:
+        """Whether a case has to say by which backend it is: those of either run count."""
+        return len({row.backend for row in (*self.rows("a"), *self.rows("b"))}) > 1
 
     @property
     def empty(self) -> tuple[str, ...]:

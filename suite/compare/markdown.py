@@ -31,9 +31,9 @@ def _blocks(comparison: Comparison) -> Iterator[str]:
     same = [case for case in comparison.cases if case.verdict is Verdict.SAME]
     other = [case for case in comparison.cases if case.verdict is not Verdict.SAME]
     if other:
-        yield from _cases(other)
+        yield from _cases(other, comparison.has_several_backends)
     if same:
-        yield from _folded(f"{counted(len(same), 'case')} SAME", _cases(same))
+        yield from _folded(f"{counted(len(same), 'case')} SAME", _cases(same, comparison.has_several_backends))
     if comparison.uncompared:
         yield from _folded(f"{counted(len(comparison.uncompared), 'case')} not compared", _uncompared(comparison))
     if comparison.differing:
@@ -44,16 +44,16 @@ def _blocks(comparison: Comparison) -> Iterator[str]:
     yield "\n".join(f"- {_clean(sentence.replace('`', ''))}" for sentence in words.meaning(comparison))
 
 
-def _cases(cases: Sequence[Compared]) -> Iterator[str]:
-    yield _table(TITLES, _cleaned(_row(case) for case in cases[:ROWS_AT_MOST]))
+def _cases(cases: Sequence[Compared], with_backend: bool) -> Iterator[str]:
+    yield _table(TITLES, _cleaned(_row(case, with_backend) for case in cases[:ROWS_AT_MOST]))
     if len(cases) > ROWS_AT_MOST:
         yield f"and {len(cases) - ROWS_AT_MOST} more"
 
 
-def _row(case: Compared) -> Sequence[str]:
+def _row(case: Compared, with_backend: bool) -> Sequence[str]:
     return (
         case.verdict.value,
-        words.title(case),
+        words.title(case, with_backend),
         words.ratio(case.ratio),
         words.ratios(case),
         words.within(case.gap.delta),

@@ -1,7 +1,7 @@
 """Why a result has nothing to be compared with in another run: its own reason, and none of another's."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from suite.compare.refusal import can_be_compared, ending, is_of_one_kind, own_refusal
 from suite.compare.side import Entry
@@ -55,13 +55,13 @@ class Strangers:
         alike = [each for each in near if is_of_one_kind(entry, each)]
         if not alike:
             return f"{self._other} has it {_kind(entry, near[0])}: never compared"
-        names = ", ".join(dict.fromkeys(each.row.implementation for each in alike))
+        names = ", ".join(_names(alike))
         return f"{self._other} has {counted(len(alike), 'result')} of it left ({names}), and which is its like is not clear"
 
     def _where_others_are(self, entry: Entry, same: list[Entry]) -> str:
         timed = [each for each in same if can_be_compared(each)]
         if not timed:
-            return f"{self._other} has no time of it: {', '.join(dict.fromkeys(map(_untimed, same)))}"
+            return f"{self._other} has no time of it: {', '.join(_untimed(same))}"
         if not any(is_of_one_kind(entry, each) for each in timed):
             return f"{self._other} has it {_kind(entry, timed[0])}: never compared"
         if any(id(each) in self._compared for each in timed):
@@ -78,9 +78,24 @@ def _by_regime(entries: Iterable[Entry]) -> dict[tuple[str, str], list[Entry]]:
     return found
 
 
-def _untimed(entry: Entry) -> str:
-    ended = ending(entry) if entry.row.outcome != Outcome.OK else entry.row.evidence
-    return f"{entry.row.implementation} {ended}"
+def _names(entries: Sequence[Entry]) -> list[str]:
+    """Implementations, each once; with their backends where these are several."""
+    several = len({entry.row.backend for entry in entries}) > 1
+    return list(dict.fromkeys(_name(entry, several) for entry in entries))
+
+
+def _untimed(entries: Sequence[Entry]) -> list[str]:
+    """The same, each with how it ended or what kind of evidence it is."""
+    several = len({entry.row.backend for entry in entries}) > 1
+    return list(dict.fromkeys(f"{_name(entry, several)} {_end(entry)}" for entry in entries))
+
+
+def _name(entry: Entry, with_backend: bool) -> str:
+    return f"{entry.row.implementation} ({entry.row.backend})" if with_backend else entry.row.implementation
+
+
+def _end(entry: Entry) -> str:
+    return ending(entry) if entry.row.outcome != Outcome.OK else entry.row.evidence
 
 
 def _kind(one: Entry, other: Entry) -> str:

@@ -12,6 +12,7 @@ from suite.compare.side import Entry
 from suite.compare.spread import Chip
 from suite.compare.verdict import Verdict
 from suite.measure.statistics import Interval, median
+from suite.report.derived import ABOVE_DERIVED
 from suite.report.printable import clipped, printable
 from suite.report.words import CONTENDED, case_detail, marks, moment
 from suite.rows import ResultRow
@@ -72,24 +73,28 @@ def within(delta: float) -> str:
     return f"{100 * delta:.2g} %" if delta < 0.1 else f"{100 * delta:.0f} %"
 
 
-def title(case: Compared) -> str:
-    """Everything that names the pair, what differs as ``library -> triton``; the device by its slot where that is not 0."""
+def title(case: Compared, with_backend: bool = False) -> str:
+    """Everything that names the pair, what differs as ``library -> triton``; the device by its slot where that is not 0.
+
+    Backends that differ are named, and ``with_backend`` those that do not, as where a comparison has several.
+    """
     a, b = case.pair.a.row, case.pair.b.row
     parts = [_either(one, other) for one, other in zip(_parts(a), _parts(b), strict=True)]
-    backend = [] if a.backend == b.backend else [_either(a.backend, b.backend)]
+    backend = [_either(a.backend, b.backend)] if with_backend or a.backend != b.backend else []
     slot = [f"device {_either(str(a.device_slot), str(b.device_slot))}"] if a.device_slot or b.device_slot else []
     return " ".join([*parts, *backend, *slot])
 
 
-def entry_title(entry: Entry) -> str:
+def entry_title(entry: Entry, with_backend: bool = False) -> str:
     """The same of one result."""
     row = entry.row
-    return " ".join([*_parts(row), *([f"device {row.device_slot}"] if row.device_slot else [])])
+    slot = [f"device {row.device_slot}"] if row.device_slot else []
+    return " ".join([*_parts(row), *([row.backend] if with_backend else []), *slot])
 
 
 def doubts(case: Compared) -> tuple[str, ...]:
-    """The marks of both results, each with whose it is: what to know before trusting the verdict."""
-    of_a, of_b = marks(case.pair.a.row), marks(case.pair.b.row)
+    """The marks of both results, each with whose it is: what to know before trusting the verdict, which is of no peak."""
+    of_a, of_b = ([mark for mark in marks(entry.row) if mark != ABOVE_DERIVED] for entry in case.pair)
     both = [mark for mark in of_a if mark in of_b]
     return (
         *(f"both {mark}" for mark in both),
@@ -175,8 +180,9 @@ def _among_themselves(comparison: Comparison) -> str:
 def uncompared(comparison: Comparison) -> Iterator[tuple[str, list[str]]]:
     """Why results were not compared, with the titles of those it is true of; what is ok in A alone first."""
     ordered = sorted(comparison.uncompared, key=lambda each: (not each.is_lost, _why(each)))
+    with_backend = comparison.has_several_backends
     for why, group in groupby(ordered, key=_why):
-        yield why, [entry_title(each.entry) for each in group]
+        yield why, [entry_title(each.entry, with_backend) for each in group]
 
 
 class Differences(NamedTuple):
@@ -226,12 +232,12 @@ def _clock(case: Compared) -> Iterator[str]:
 
 
 def _devices(comparison: Comparison) -> str:
-    """``, cuda NVIDIA H200``, or those of either side where they are not the same."""
+    """``, cuda NVIDIA H200``, or those of either side where they differ: all that have results, compared or not."""
     a, b = (
-        ", ".join(dict.fromkeys(f"{row.backend} {row.device}" for row in rows))
-        for rows in ([case.pair.a.row for case in comparison.cases], [case.pair.b.row for case in comparison.cases])
+        " and ".join(dict.fromkeys(f"{row.backend} {row.device}" for row in rows))
+        for rows in (comparison.rows("a"), comparison.rows("b"))
     )
-    return "" if not a else f", {a}" if a == b else f", {a} against {b}"
+    return "" if not (a and b) else f", {a}" if a == b else f", {a} against {b}"
 
 
 def _device(comparison: Comparison, chip: Chip) -> str:

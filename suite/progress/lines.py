@@ -6,6 +6,7 @@ from typing import Self, TextIO
 from suite.events import CaseFinished, Event, SearchRound, SweepFinished, SweepStarted, WorkerRestarted
 from suite.progress.tally import Tally, result_words, search_words
 from suite.report.words import case_title
+from suite.rows import ResultRow
 from suite.show.results import span
 
 
@@ -36,11 +37,14 @@ class Lines:
                 return f"run {run}: {total} case{'s' * (total != 1)}{kept}"
             case CaseFinished(row, done, total, remaining_s):
                 left = f", {span(remaining_s)} left" if remaining_s is not None and done < total else ""
-                return f"[{done:>{len(str(total))}}/{total}] {case_title(row)}: {result_words(row)}{left}"
+                return f"[{done:>{len(str(total))}}/{total}] {self._title(row)}: {result_words(row)}{left}"
             case SearchRound():
-                return search_words(event)
+                return search_words(event, self._tally.on(event.slot))
             case WorkerRestarted(slot, reason):
-                return f"worker of device {slot} restarted: {reason}"
+                return f"worker of {self._tally.device(slot)} restarted: {reason}"
             case SweepFinished(_, status, reason) if reason:
                 return f"{status}: {reason}"
         return None
+
+    def _title(self, row: ResultRow) -> str:
+        return case_title(row) + self._tally.on(row.device_slot)

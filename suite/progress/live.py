@@ -37,7 +37,7 @@ class Live:
     def __call__(self, event: Event) -> None:
         self._tally.take(event)
         if isinstance(event, WorkerRestarted):
-            self._console.print(Text(f"worker of device {event.slot} restarted: {event.reason}", style="yellow"))
+            self._console.print(Text(f"worker of {self._tally.device(event.slot)} restarted: {event.reason}", style="yellow"))
 
     def render(self) -> RenderableType:
         """What stands on the screen now; called by rich's own thread."""
@@ -50,16 +50,17 @@ class Live:
         lines = [_cropped(self._current(phase)) for _, phase in sorted(tally.current.items())]
         if tally.last is not None:
             # The figure first: a narrow terminal crops the end of the line.
-            lines.append(_cropped(f"last: {result_words(tally.last)}: {case_title(tally.last)}"))
+            title = case_title(tally.last) + tally.on(tally.last.device_slot)
+            lines.append(_cropped(f"last: {result_words(tally.last)}: {title}"))
         if tally.outcomes:
             lines.append(_cropped(tally.outcome_words))
         return Group(head, *lines)
 
-    @staticmethod
-    def _current(phase: PhaseStarted | SearchRound) -> str:
+    def _current(self, phase: PhaseStarted | SearchRound) -> str:
+        device = self._tally.device(phase.slot)
         if isinstance(phase, SearchRound):
-            return f"device {phase.slot}: {search_words(phase)}"
-        return f"device {phase.slot}: {PHASE_WORDS.get(phase.phase, phase.phase)} {phase.case.title}"
+            return f"{device}: {search_words(phase)}"
+        return f"{device}: {PHASE_WORDS.get(phase.phase, phase.phase)} {phase.case.title}"
 
 
 def _cropped(text: str) -> Text:

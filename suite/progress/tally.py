@@ -2,8 +2,10 @@
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 
 from suite.events import CaseFinished, Event, PhaseStarted, SearchRound, SweepFinished, SweepStarted, WorkerRestarted
+from suite.report.derived import roof_name
 from suite.report.words import duration, percent, rate_unit, si
 from suite.rows import ResultRow
 from suite.show.results import remark
@@ -16,25 +18,25 @@ def result_words(row: ResultRow) -> str:
     if row.p50_s is None:
         return remark(row)
     best, roof = _fraction(row)
-    share = f", {percent(best)} of the {roof} roof" if best is not None else ""
+    share = f", {percent(best)} of {roof}" if best is not None else ""
     bound = f", {row.bound} bound" if row.bound else ""
     trust = f" ({remark(row)})" if remark(row) else ""
     return f"{duration(row.p50_s)}{share}{bound}{trust}"
 
 
-def search_words(event: SearchRound) -> str:
+def search_words(event: SearchRound, on: str = "") -> str:
     """``search gemm bf16 library: round 2 of 5, 22 candidates; ahead 8192x11264x6144, about 701 TFLOP/s (unverified)``."""
     doing = f"round {event.number} of {event.of}, {event.contenders} candidates" if event.number else "making candidates ready"
     known = event.about_flop_s is not None
     about = f", about {si(event.about_flop_s, rate_unit(event.format))} (unverified)" if known else ""
-    return f"search {event.subject}: {doing}{f'; ahead {event.ahead}{about}' if event.ahead else ''}"
+    return f"search {event.subject}{on}: {doing}{f'; ahead {event.ahead}{about}' if event.ahead else ''}"
 
 
 def _fraction(row: ResultRow) -> tuple[float | None, str]:
     """Against the spec sheet where there is one, else against what this device has been measured to do."""
     if row.fractions.spec is not None:
-        return row.fractions.spec, "spec"
-    return row.fractions.empirical, "empirical"
+        return row.fractions.spec, roof_name(row)
+    return row.fractions.empirical, "the empirical roof"
 
 
 class Tally:
@@ -42,6 +44,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.run, self.total, self.done = "", 0, 0
+        self._backends: Mapping[int, str] = {}
         self.current: dict[int, PhaseStarted | SearchRound] = {}
         self.outcomes: Counter[str] = Counter()
         self.last: ResultRow | None = None
@@ -52,8 +55,8 @@ class Tally:
     def take(self, event: Event) -> None:
         """Bring the tally up to date."""
         match event:
-            case SweepStarted(run, total, already_done):
-                self.run, self.total, self.done = run, total, already_done
+            case SweepStarted(run, total, already_done, backends):
+                self.run, self.total, self.done, self._backends = run, total, already_done, backends
             case PhaseStarted() | SearchRound():
                 self.current[event.slot] = event
             case CaseFinished():
@@ -69,6 +72,14 @@ class Tally:
         self.outcomes[event.row.outcome] += 1
         self.current.pop(event.row.device_slot, None)
         self._remaining = None if event.remaining_s is None else (event.remaining_s, time.monotonic())
+
+    def device(self, slot: int) -> str:
+        """``device 1``, in a run on several with its backend: ``device 1 (xla)``."""
+        return f"device {slot} ({self._backends[slot]})" if slot in self._backends else f"device {slot}"
+
+    def on(self, slot: int) -> str:
+        """`` on device 1 (xla)`` in a run on several devices, behind what would read alike for all of them; else nothing."""
+        return f" on {self.device(slot)}" if self._backends else ""
 
     @property
     def left_s(self) -> float | None:

@@ -34,8 +34,11 @@ def comparison_figure(found: Comparison, theme: Theme = "light") -> go.Figure | 
     cases = shown(found.cases)
     if not cases:
         return None
-    ink, names = INKS[theme], _names(cases)
-    figure = go.Figure([_trace(verdict, cases, ink) for verdict in Verdict if any(c.verdict is verdict for c in cases)])
+    ink, with_backend = INKS[theme], found.has_several_backends
+    names = _names(cases, with_backend)
+    figure = go.Figure(
+        [_trace(verdict, cases, ink, with_backend) for verdict in Verdict if any(c.verdict is verdict for c in cases)]
+    )
     layout = frame(ink, list(_key(found, cases)), _HEAD_PX)
     margin = {**layout["margin"], "l": _LEFT_PX}
     height = _HEAD_PX + _ROW_PX * (len(cases) + 1) + margin["b"]
@@ -69,9 +72,9 @@ def comparison_figure(found: Comparison, theme: Theme = "light") -> go.Figure | 
     return figure
 
 
-def _names(cases: Sequence[Compared]) -> list[str]:
+def _names(cases: Sequence[Compared], with_backend: bool) -> list[str]:
     """Titles without the words that all of their job have; where they are too long, without settings that tell none apart."""
-    titles = [words.title(case).split(" ") for case in cases]
+    titles = [words.title(case, with_backend).split(" ") for case in cases]
     for job in {title[0] for title in titles}:
         own = [set(title) for title in titles if title[0] == job]
         common = set.intersection(*own) - {job} if len(own) > 1 else set()
@@ -117,7 +120,7 @@ def shown(cases: Sequence[Compared]) -> list[Compared]:
     return [case for case in cases if id(case) in changed]
 
 
-def _trace(verdict: Verdict, cases: Sequence[Compared], ink: Ink) -> go.Scatter:
+def _trace(verdict: Verdict, cases: Sequence[Compared], ink: Ink, with_backend: bool) -> go.Scatter:
     own = [(place, case) for place, case in enumerate(cases) if case.verdict is verdict]
     reaches = [_interval(case) for _, case in own]
     return go.Scatter(
@@ -139,7 +142,7 @@ def _trace(verdict: Verdict, cases: Sequence[Compared], ink: Ink) -> go.Scatter:
             "color": _COLOURS[verdict],
             "line": {"width": 1, "color": _COLOURS[verdict] if verdict is Verdict.UNDECIDED else ink.background},
         },
-        hovertext=[_hover(case) for _, case in own],
+        hovertext=[_hover(case, with_backend) for _, case in own],
         hoverinfo="text",
         customdata=[case.pair.b.row.result_id for _, case in own],
         name=verdict.value,
@@ -169,7 +172,7 @@ def _ticks(reach: float) -> list[float]:
     return inside[-1:]
 
 
-def _hover(case: Compared) -> str:
+def _hover(case: Compared, with_backend: bool) -> str:
     kind = "cycles" if case.in_cycles else "time"
     lines = [
         f"{case.verdict.value}: {words.change(case.ratio)} in {kind} (95 %: {words.interval_of(case)})",
@@ -178,7 +181,7 @@ def _hover(case: Compared) -> str:
     ]
     known = {mark: explained(mark) for entry in case.pair for mark in marks(entry.row)}
     lines += [text for mark, text in known.items() if text != mark]
-    return "<br>".join([f"<b>{label(words.title(case), 160)}</b>", *(label(line, 160) for line in lines)])
+    return "<br>".join([f"<b>{label(words.title(case, with_backend), 160)}</b>", *(label(line, 160) for line in lines)])
 
 
 def _key(found: Comparison, cases: Sequence[Compared]) -> Iterator[str]:

@@ -32,7 +32,13 @@ GLOSSARY = (
         "no peak is known for this device and format, so that there is no floor of arithmetic",
         "The device was matched to no spec sheet, or the sheet does not give the rate.",
     ),
-    Term("of spec", "share of the roof at this intensity by the vendor's dense figures"),
+    Term("of spec", "share of the roof at this intensity by the vendor's dense figures, of a CPU by a derived peak"),
+    Term(
+        "above the derived peak",
+        "a share of 100 to 102 % of a peak that no maker declared: an estimate from cores, clock and vector width",
+        "Readings of clocks are good to about 2 %, and a share within that is told; a rate further above shows that the "
+        "estimate is wrong, and has no share.",
+    ),
     Term("of boost", "the same with the peak at the device's maximum clock"),
     Term("at clock", "the same with the peak at the clock that the device counted while the case ran"),
     Term(

@@ -31,6 +31,7 @@ EXPLAINED = {
     "not steady": "clock and power had not settled before sampling",
     "contended": "others used the device meanwhile",
     "throttled": "the driver held the clock down",
+    "above the derived peak": "by 2 % at most, which readings are good to: the peak is an estimate, which no maker declared",
     "emulated": "the device has no unit for the format and computes it with another",
     "simulated": "made up by a replay or a planted fault, never to be compared with what was measured",
     "imported": "from the log of another program, not measured here",

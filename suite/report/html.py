@@ -17,6 +17,7 @@ from suite.outcome import Outcome
 from suite.report.cases import DIGITS, POINTS
 from suite.report.collective_html import collective_figures, collective_sections
 from suite.report.contest_html import contest_section
+from suite.report.derived import roof_name
 from suite.report.document import DeviceReport, ReportDocument, RunReport
 from suite.report.figures import CHART_CONFIG, roofline_figure
 from suite.report.glossary import GLOSSARY
@@ -166,7 +167,7 @@ def _figures_of(row: ResultRow, source: str, count: str) -> Iterator[Html]:
     known = row.fractions.spec is not None
     bound = f"{row.bound or 'unknown'} bound"
     yield tag("strong", percent(row.fractions.spec) if known else rate(row))
-    yield tag("span", "of the spec roof" if known else "share of spec n/a")
+    yield tag("span", f"of {roof_name(row)}" if known else "share of spec n/a")
     yield tag("span", f"{rate(row)}, {bound}" if known else bound, class_="small")
     yield tag("span", ", ".join(filter(None, (case_detail(row), source))), class_="small")
     yield tag("span", _breakable(row.regime), class_="regime")

@@ -58,7 +58,8 @@ METHOD = (
         "A result faster than the device can be, beyond a margin of 2 %, is refused as impossible: above the declared peak at "
         "the clock it ran at (or at the maximum clock), or moving compulsory bytes from a cold cache above the declared "
         "bandwidth. A CPU declares neither: its peak is derived from cores, clock and vector width, in a virtual machine from "
-        "a nominal clock. A result that passes a derived peak keeps its rate and has no fraction of it.",
+        "a nominal clock. No result is refused for passing a derived peak: within the same margin it has its fraction, "
+        "marked as above the derived peak, beyond it the rate alone.",
     ),
     Topic(
         "Work and intensity",

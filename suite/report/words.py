@@ -8,6 +8,7 @@ from datetime import datetime
 from suite import case
 from suite.case import Workload, items, shape_label
 from suite.outcome import Bound
+from suite.report.derived import ABOVE_DERIVED, passes_derived
 from suite.report.printable import clipped, printable
 from suite.rows import ResultRow, is_resolved
 
@@ -209,6 +210,7 @@ def marks(row: ResultRow) -> tuple[str, ...]:
         ("not steady", row.steady is False),
         (CONTENDED, row.contended is True),
         (f"throttled: {spaced_percents(row.throttle or '')}", bool(row.throttle)),
+        (ABOVE_DERIVED, passes_derived(row)),
         ("emulated", row.execution == "emulated"),
         (row.evidence, row.evidence != "measured"),
     )

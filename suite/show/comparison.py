@@ -39,7 +39,8 @@ def comparison_lines(comparison: Comparison, screen: Screen) -> Iterator[str]:
             yield from _wrapped(f"{why}: {', '.join(names)}", screen)
     if comparison.cases:
         yield from _section("verdicts, the worst first", screen)
-        yield from table(COLUMNS, [_row(case) for case in comparison.cases], screen)
+        with_backend = comparison.has_several_backends
+        yield from table(COLUMNS, [_row(case, with_backend) for case in comparison.cases], screen)
     if comparison.uncompared:
         yield from _section("not compared", screen)
         for why, titles in words.uncompared(comparison):
@@ -62,7 +63,7 @@ def _header(comparison: Comparison, screen: Screen) -> Iterator[str]:
     yield from _wrapped(words.joined_by(comparison), screen, indent="")
 
 
-def _row(case: Compared) -> Row:
+def _row(case: Compared, with_backend: bool) -> Row:
     cells = (
         case.verdict.value,
         words.ratio(case.ratio),
@@ -72,7 +73,7 @@ def _row(case: Compared) -> Row:
         duration(case.pair.b.row.p50_s),
         "cycles" if case.in_cycles else "time",
     )
-    remark = "; ".join([words.title(case), *words.remarks(case)])
+    remark = "; ".join([words.title(case, with_backend), *words.remarks(case)])
     return Row(cells, remark, STYLES[case.verdict])
 
 

@@ -58,6 +58,24 @@ def test_a_log_has_one_line_for_each_thing_that_ended() -> None:
     assert end == "interrupted: SIGINT received, 9 cases left; resume=20310506 goes on"
 
 
+TWO = SweepStarted("20310506", 2, 0, {0: "cpu", 1: "xla"})
+
+
+def test_in_a_run_on_several_devices_every_line_says_which_it_is_of() -> None:
+    """Two lines of one case, one by torch and one by JAX, read alike."""
+    rows = [result(backend=backend, device_slot=slot) for slot, backend in TWO.backends.items()]
+    first, second = (CaseFinished(row, number, 2, None) for number, row in enumerate(rows, 1))
+    _, *lines = told([TWO, first, second, WorkerRestarted(1, "signal 9"), ROUND._replace(slot=1)])
+    of_cpu, of_xla, restarted, search = lines
+    assert of_cpu.startswith("[1/2] gemm 4096x4096x4096 bf16 library cold/sustained/device on device 0 (cpu): ")
+    assert of_xla.startswith("[2/2] gemm 4096x4096x4096 bf16 library cold/sustained/device on device 1 (xla): ")
+    assert restarted == "worker of device 1 (xla) restarted: signal 9"
+    assert search.startswith("search gemm int8 library on device 1 (xla): round 2 of 5")
+    shown = screen([TWO, first, PhaseStarted(1, CASE, "measure")], width=200)
+    assert "cold/sustained/device on device 0 (cpu)" in shown
+    assert "device 1 (xla): measuring gemm 8x8x8" in shown
+
+
 def test_a_run_without_incident_ends_without_a_word() -> None:
     assert told([SweepStarted("r", 1, 0), SweepFinished("r", "complete", "")]) == ["run r: 1 case"]
 

@@ -24,6 +24,7 @@ def test_every_mark_has_a_letter_of_its_own():
     assert codes(result()) is None
     assert codes(result(interval_s=None, count=1)) == codes(result(interval_s=None, count=5)) == "I"
     assert codes(result(evidence="dreamt")) == "*"
+    assert codes(result(share=1.01, hardware=None)) == "D"
 
 
 def test_the_column_is_as_wide_as_its_letters_and_they_are_explained_once(monkeypatch, tmp_path):

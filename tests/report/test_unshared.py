@@ -40,7 +40,7 @@ def test_what_the_cache_bounds_has_one_reason_for_all():
         (
             replace(SPEC, derived=True, peaks={"bf16": replace(SPEC.peaks["bf16"], value=1e9)}),
             "compute",
-            "above the derived peak",
+            "over 2 % above the derived peak",
         ),
     ],
 )

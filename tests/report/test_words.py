@@ -186,6 +186,7 @@ IN_DOUBT = {
     "not steady": {"steady": False},
     "contended": {"contended": True},
     "throttled": {"throttle": "sw_power_cap 37 %"},
+    "above the derived peak": {"share": 1.01, "hardware": None},
     "emulated": {"execution": "emulated"},
     "simulated": {"evidence": "simulated"},
     "imported": {"evidence": "imported"},
