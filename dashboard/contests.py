@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.frames import frame_with_downloads
+from dashboard.frames import TIMES, frame_with_downloads
 from dashboard.mark_codes import HELP, codes, legend
 from dashboard.text import plain
 from suite.report.contest import ABOUT, TITLE, Contest, contests, untold
@@ -81,9 +81,11 @@ def lead_columns() -> dict[str, Any]:
     """Of how far the fastest is ahead, and what to know of its number."""
     number = st.column_config.NumberColumn
     return {
-        "Over next": number(format="%.3g", help="How many times as fast as the next"),
-        "From": number(format="%.3g", help="Lower end of the 95 % interval of that"),
-        "To": number(format="%.3g", help="Upper end of that interval"),
+        "Over next": number(format=TIMES, help="How many times as fast as the next"),
+        "From": number(
+            format=TIMES, help="Lower end of the 95 % interval of that; of several that lead, of one that holds for each"
+        ),
+        "To": number(format=TIMES, help="Upper end of that interval"),
         "Marks": st.column_config.TextColumn(help=HELP),
         "Remarks": st.column_config.TextColumn(help="What to know before trusting the fastest one's number"),
     }

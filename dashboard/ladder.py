@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.address import choose_one
 from dashboard.figure import show
-from dashboard.frames import SHARE, in_percent
+from dashboard.frames import SHARE, TIMES, in_percent
 from dashboard.mark_codes import HELP, codes, legend
 from dashboard.text import plain
 from suite.report.ladder import ABOUT, Ladder, Rung, ladders
@@ -110,10 +110,10 @@ def _columns(ladder: Ladder) -> dict[str, Any]:
         "Format": text(pinned=True, width=150, help="Number format, and what shares a scale"),
         "Marks": text(help=HELP),
         _over(ladder): number(
-            format="%.3g", help=f"Speed relative to the fastest {ladder.base} of the same shape, regime and data"
+            format=TIMES, help=f"Speed relative to the fastest {ladder.base} of the same shape, regime and data"
         ),
-        "From": number(format="%.3g", help="Lower end of the 95 % interval of the relative speed; none where not resolved"),
-        "To": number(format="%.3g", help="Upper end of that interval"),
+        "From": number(format=TIMES, help="Lower end of the 95 % interval of the relative speed; none where not resolved"),
+        "To": number(format=TIMES, help="Upper end of that interval"),
         units.time: number(format="%.4g", help="Median of one launch"),
         "±": number(format="%.2g %%", help="Half the width of the median's 95 % interval; none where that is above 100 %"),
         **errors,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from suite.case import unusual_data
 from suite.outcome import Outcome
-from suite.report.speed import Speed, speed
+from suite.report.speed import Speed, speed, times_words
 from suite.report.trust import trust_rank
 from suite.report.words import doubtful, marks, rate_unit, resolved, short_marks, si, timing, variation, workload_title
 from suite.rows import ResultRow
@@ -16,8 +16,9 @@ TITLE = "Implementations side by side"
 ABOUT = (
     "The same case computed in several ways on one device, the fastest verified way first, and last what is in doubt: not "
     "resolved, or contended. The speed is relative to the first, with its 95 % interval; what that does not tell apart, or "
-    "less than 1 %, is called alike. Where one in doubt reads faster than the first, it is in doubt which is fastest: other "
-    "work on the device makes nothing faster, and what is not resolved may be anything."
+    "less than 1 %, is called alike. Of several that lead, the interval of their lead is one that holds for each. Where one in "
+    "doubt reads faster than the first, it is in doubt which is fastest: other work on the device makes nothing faster, and "
+    "what is not resolved may be anything."
 )
 TELLING = 0.01  # two runs on a quiet device agree within this
 _DOUBTS = ("not resolved", "no interval", "one sample", "contended")
@@ -84,8 +85,16 @@ class Contest:
 
     @property
     def lead(self) -> Speed | None:
-        """How many times as fast the first is as the next; ``None`` where there is no next."""
-        return speed(self.first, self.next.row) if self.next else None
+        """How many times as fast the first is as the next; ``None`` where there is no next.
+
+        Where several lead, the interval is one that holds for each of them: those of all of them together.
+        """
+        if self.next is None:
+            return None
+        found = [speed(way.row, self.next.row) or Speed(0.0, None) for way in self.ways[: self.alike]]
+        ends = [end for each in found for end in each.interval or ()]
+        is_known = all(each.interval for each in found)
+        return Speed(found[0].times, (min(ends), max(ends)) if is_known else None)
 
     def titled(self, several_devices: bool) -> str:
         """The title, with the device where there are several."""
@@ -100,13 +109,15 @@ class Contest:
     def verdict(self) -> str:
         """Who is fastest, in a sentence: ``triton (cuda) is fastest, 1.03 (1.02 to 1.04) times as fast as library (xla)``.
 
+        Of several, ``triton (cuda) and library (cuda) are alike, each 1.02 to 1.04 times as fast as library (xla)``.
         Of those in doubt it says what they read, first of those that read faster: ``in doubt: library (cpu) reads 1.42 times as
         fast as naive (cpu), although contended; naive (cpu) is fastest of those not in doubt``.
         """
         behind = self.next
         said = self._leading
         if behind and self.lead and not untold(behind.row):
-            said += f", {self.lead.words} times as fast as {behind.name}"
+            times = self.lead.each_words if self.alike > 1 else self.lead.words
+            said += f", {times} times as fast as {behind.name}"
         faster = [_reading(way, self.ways[0].name) for way in self.faster]
         slower = [_reading(way) for way in self.ways[1:] if untold(way.row) and way not in self.faster]
         return "; ".join([*([f"in doubt: {'; '.join(faster)}"] if faster else []), said, *slower])
@@ -137,7 +148,7 @@ def _reading(way: Way, than: str = "") -> str:
     compared = f" as {than}" if than else ""
     said = _doubts(way.row)
     is_faster_still = way.speed.times > 1 and resolved(way.row)
-    return f"{way.name} reads {way.speed.times:.3g} times as fast{compared}, {'although ' * is_faster_still}{said}"
+    return f"{way.name} reads {times_words(way.speed.times)} times as fast{compared}, {'although ' * is_faster_still}{said}"
 
 
 def _doubts(row: ResultRow) -> str:

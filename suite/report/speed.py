@@ -16,9 +16,25 @@ class Speed(NamedTuple):
     def words(self) -> str:
         """``1.02 (1.01 to 1.03)``; ``1`` of a result beside itself."""
         if self.interval is None:
-            return f"{self.times:.3g} ± not resolved"
-        low, high = self.interval
-        return "1" if low == high == 1 else f"{self.times:.3g} ({low:.3g} to {high:.3g})"
+            return f"{times_words(self.times)} ± not resolved"
+        low, high = map(times_words, self.interval)
+        return "1" if low == high == "1" else f"{times_words(self.times)} ({low} to {high})"
+
+    @property
+    def each_words(self) -> str:
+        """The interval alone, for several that it holds for: ``each 1.01 to 1.03``; ``words`` where it is not known."""
+        if self.interval is None:
+            return self.words
+        return f"each {' to '.join(dict.fromkeys(map(times_words, self.interval)))}"
+
+
+MOST_DIGITS = 17  # tell any two numbers apart
+
+
+def times_words(times: float) -> str:
+    """Three digits, and near 1 as many more as tell on which side of it: ``1.06``, ``1.002``; what is slower is not ``1``."""
+    written = (f"{times:.{digits}g}" for digits in range(3, MOST_DIGITS + 1))
+    return next((text for text in written if text != "1"), "1")
 
 
 def speed(row: ResultRow, other: ResultRow) -> Speed | None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from dashboard.contests import lead_columns
 from suite.report.contest import TITLE
 from tests.dashboard.builders import measured
 from tests.dashboard.opened import opened, words
@@ -34,3 +35,8 @@ def test_pages_of_one_way_have_no_such_table(monkeypatch, one_store, page):
 def test_attention_has_one_of_its_own(monkeypatch, jobs_store):
     app = opened(monkeypatch, jobs_store, page="attention")
     assert TITLE in words(app)
+
+
+@pytest.mark.parametrize("name", ["Over next", "From", "To"])
+def test_a_factor_of_1_002_is_not_shown_as_1(name):
+    assert lead_columns()[name]["type_config"]["format"] % 1.002 == "1.0020"

@@ -8,6 +8,7 @@ from suite.report.contest import Contest, contests
 from suite.report.document import build
 from suite.report.html import render_html
 from suite.report.markdown import render_markdown
+from suite.report.speed import Speed, speed, times_words
 from suite.rows import ResultRow
 from suite.show.contests import MOST_LINES, contest_lines
 from suite.show.screen import Screen
@@ -61,8 +62,56 @@ def test_three_alike_lead_before_a_fourth() -> None:
     assert found.alike == 3
     assert found.leaders == "library (cuda), triton (cuda), library (xla)"
     assert found.verdict == (
-        "library (cuda), triton (cuda) and library (xla) are alike, 1.5 (1.5 to 1.5) times as fast as compiled (cuda)"
+        "library (cuda), triton (cuda) and library (xla) are alike, each 1.49 to 1.5 times as fast as compiled (cuda)"
     )
+
+
+def test_the_interval_behind_several_that_lead_holds_for_each_of_them() -> None:
+    """ "alike, 1.82 (1.8 to 1.84) times as fast" was the first one's, which the other's 1.72 to 1.86 was not within."""
+    rows = timed(1.0, half=0.001), timed(1.02, "triton", half=0.03), timed(1.82, backend="xla", half=0.01)
+    found = one(*rows)
+    assert found.alike == 2
+    assert found.verdict.endswith("are alike, each 1.73 to 1.84 times as fast as library (xla)")
+    assert found.lead is not None
+    for row in rows[:2]:
+        own = speed(row, rows[2])
+        assert own is not None
+        assert own.interval is not None
+        assert found.lead.interval is not None
+        assert found.lead.interval[0] <= own.interval[0]
+        assert own.interval[1] <= found.lead.interval[1]
+    assert found.lead.times == pytest.approx(1.82)
+
+
+def test_of_several_that_lead_one_may_not_be_told_apart_from_the_next() -> None:
+    found = one(timed(1.0, half=0.01), timed(1.02, "triton", half=0.04), timed(1.05, backend="xla", half=0.01))
+    assert found.verdict.endswith("are alike, each 0.989 to 1.07 times as fast as library (xla)")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (1.002, 1.11, "1.06 (1.002 to 1.11)"),
+        (0.998, 1.11, "1.06 (0.998 to 1.11)"),
+        (0.9997, 1.0004, "1.06 (0.9997 to 1.0004)"),
+        (1.01, 1.11, "1.06 (1.01 to 1.11)"),
+        (1.0, 1.11, "1.06 (1 to 1.11)"),
+    ],
+)
+def test_an_end_near_one_says_on_which_side_of_it_it_lies(low: float, high: float, words: str) -> None:
+    """ "fastest, 1.06 (1 to 1.11)" did not tell whether it was told apart."""
+    assert Speed(1.06, (low, high)).words == words
+
+
+@pytest.mark.parametrize(("times", "told"), [(1.002, "1.002"), (0.9996, "0.9996"), (1.0, "1"), (1.5, "1.5"), (12.346, "12.3")])
+def test_a_factor_near_one_does_too(times: float, told: str) -> None:
+    assert times_words(times) == told
+    assert Speed(times, None).words == f"{told} ± not resolved"
+
+
+def test_one_in_doubt_that_reads_a_little_faster_is_not_said_to_be_once_as_fast() -> None:
+    found = one(timed(1.002), timed(1.0, "triton", contended=True))
+    assert found.verdict.startswith("in doubt: triton (cuda) reads 1.002 times as fast as library (cuda), although contended")
 
 
 DOUBTS = [
@@ -99,7 +148,7 @@ def test_one_in_doubt_that_reads_faster_is_said_before_how_the_others_stand() ->
     )
     assert found.verdict == (
         "in doubt: compiled (cuda) reads 1.25 times as fast as library (cuda), although contended; library (cuda) and triton "
-        "(cuda) are alike, 1.5 (1.5 to 1.5) times as fast as library (xla); flex (cuda) reads 0.333 times as fast, contended"
+        "(cuda) are alike, each 1.5 times as fast as library (xla); flex (cuda) reads 0.333 times as fast, contended"
     )
     assert found.leaders == "in doubt: compiled (cuda), library (cuda), triton (cuda)"
 
