@@ -14,6 +14,7 @@ from suite.errors import UsageError
 from suite.paths import shown
 
 if TYPE_CHECKING:
+    from suite.backend import DeviceInfo
     from suite.planned import DeviceSlot, PlannedCase
     from suite.rows import BaseFigures, BaseKey, RunInfo
     from suite.search.subject import Subject
@@ -30,6 +31,7 @@ CALIBRATES = {
     "empty_device_s": "empty kernel on the device",
     "empty_call_s": "empty kernel called",
 }
+CONTENDED, NOT_RESOLVED, MISSING = "contended", "not resolved", "missing"
 SQLITE = "sqlite:///"
 
 
@@ -37,7 +39,8 @@ class Known(NamedTuple):
     """The figures of the devices' calibrations; of the run to go on with, the cases that have a result, by slot and key.
 
     Those that are ``disturbed`` were measured beside other work, or are known to their order of magnitude only: they bound
-    results for want of better ones, and the next run takes a calibration with one of them again.
+    results for want of better ones, and the next run takes a calibration with one of them again.  ``contended`` are those of
+    them that were beside other work.
     ``recalibrate`` are its slots that another chip now fills, which has no calibration of its own.  ``unread`` says why a
     store that is there was not asked.
     """
@@ -46,6 +49,7 @@ class Known(NamedTuple):
     disturbed: "frozenset[BaseKey]" = frozenset()
     done: frozenset[tuple[int, str]] = frozenset()
     recalibrate: frozenset[int] = frozenset()
+    contended: "frozenset[BaseKey]" = frozenset()
     unread: str = ""
 
     def has_calibrated(self, slot: "DeviceSlot") -> bool:
@@ -63,14 +67,25 @@ class Known(NamedTuple):
         sure = {key: value for key, value in self.figures.items() if key not in self.disturbed}
         for info in (slot.info for slot in slots if slot.info is not None and not self.has_calibrated(slot)):
             kept, good = (calibration_of(figures, info.uid, info.backend) for figures in (self.figures, sure))
-            whys = {
-                "measured beside other work or not resolved": [each for name, each in CALIBRATES.items()
-                                              if getattr(kept, name) is not None and getattr(good, name) is None],
-                "missing": [each for name, each in CALIBRATES.items() if getattr(kept, name) is None],
-            }  # fmt: skip
-            if len(whys["missing"]) < len(CALIBRATES):
+            whys: dict[str, list[str]] = {CONTENDED: [], NOT_RESOLVED: [], MISSING: []}
+            for name, each in CALIBRATES.items():
+                if getattr(kept, name) is None:
+                    whys[MISSING].append(each)
+                elif doubted := self._doubted(info, name, getattr(good, name) is not None):
+                    whys[CONTENDED if doubted & self.contended else NOT_RESOLVED].append(each)
+            if len(whys[MISSING]) < len(CALIBRATES):
                 told = "; ".join(f"{why}: {', '.join(names)}" for why, names in whys.items() if names)
-                yield f"calibration is measured again on {info.backend} {info.name}; in this store of it {told}"
+                yield f"calibration is measured again on {info.backend} {info.name}; of the earlier one in this store {told}"
+
+    def _doubted(self, info: "DeviceInfo", name: str, is_known: bool) -> "frozenset[BaseKey]":
+        """The disturbed figures of this name: the backend's own, though another has a better one of the same memory, and where
+        none has (not ``is_known``) the others' too.
+        """
+        from suite.rows import BANDWIDTHS
+
+        is_shared = name in BANDWIDTHS and not is_known
+        of_chip = (key for key in self.disturbed if (key.device_uid, key.name) == (info.uid, name))
+        return frozenset(key for key in of_chip if is_shared or key.backend == info.backend)
 
 
 def store_file(url: str) -> Path | None:
@@ -141,7 +156,8 @@ def look(url: str, slots: "Sequence[DeviceSlot]", resumed: "RunInfo | None") -> 
     with Reader.open(url) as reader:
         uids = {slot.info.uid for slot in slots if slot.info}
         figures, sure = reader.base_figures(uids), reader.base_figures(uids, undisturbed=True)
-        known = Known(figures, frozenset(figures.keys() - sure.keys()))
+        disturbed = frozenset(figures.keys() - sure.keys())
+        known = Known(figures, disturbed, contended=reader.contended_figures(uids) if disturbed else frozenset())
         return known if resumed is None else _of_run(reader, resumed, slots, known)
 
 

@@ -13,7 +13,7 @@ from suite.backend import Fact
 from suite.errors import StoreUnusable, UsageError
 from suite.measurement import Measurement
 from suite.outcome import Evidence
-from suite.rows import BaseFigures, Calibration, CalibrationHistory, DeviceRow, Pause, ResultDetail, ResultRow, RunInfo
+from suite.rows import BaseFigures, BaseKey, Calibration, CalibrationHistory, DeviceRow, Pause, ResultDetail, ResultRow, RunInfo
 from suite.selftest.record import Repeatability, Selftest
 from suite.store import compiled, schema, selftests, sqlite, tables
 from suite.store.catalogue import to_device_row, to_facts
@@ -22,7 +22,7 @@ from suite.store.detail import find_measurement, find_result, load_kept
 from suite.store.files import locate, refuse_irregular, shown
 from suite.store.listing import fetch, is_latest, rows_statement, to_listed_row, to_row
 from suite.store.pauses import pause_between
-from suite.store.roofs import RoofKey, Roofs, best_bandwidth, best_rates, calibrated, history, latest
+from suite.store.roofs import RoofKey, Roofs, best_bandwidth, best_rates, calibrated, contended, history, latest
 from suite.store.runs import find_run, finished_counts, to_info
 from suite.targets.record import Compiled
 
@@ -208,6 +208,11 @@ class Reader:
         with self._reading("its calibrations") as connection:
             found = calibrated(connection, evidence, device_uids)
             return latest(each for each in found if each.may_be_best or not undisturbed)
+
+    def contended_figures(self, device_uids: Collection[str], evidence: Evidence = Evidence.MEASURED) -> frozenset[BaseKey]:
+        """Which of those figures were measured beside other work, and stand for want of better ones."""
+        with self._reading("its calibrations") as connection:
+            return contended(calibrated(connection, evidence, device_uids))
 
     def selftests(self, device_uid: str | None = None) -> list[Selftest]:
         """The selftests of a device, or of every device, the newest first.

@@ -49,6 +49,7 @@ class Calibrated(NamedTuple):
     key: BaseKey
     value: float
     may_be_best: bool
+    contended: bool = False
 
 
 class RoofKey(NamedTuple):
@@ -116,6 +117,7 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
             type_coerce(_SUMMARY.c.p50_s, Double).label("p50_s"),
             _RESULT.c.finished_at,
             and_(_is_resolved(), _was_alone()),
+            _RESULT.c.contended,
         )
         .select_from(_WORKLOAD)
         .join(_CASE, _CASE.c.workload_id == _WORKLOAD.c.id)
@@ -129,12 +131,12 @@ def calibrated(connection: Connection, evidence: Evidence, uids: Collection[str]
     if uids is not None:
         statement = statement.where(_RESULT.c.device_id.in_(select(_DEVICE.c.id).where(_DEVICE.c.uid.in_(uids))))
     found = []
-    for uid, backend, params, dispatch, bytes_s, p50_s, finished_at, may_be_best in connection.execute(statement):
+    for uid, backend, params, dispatch, bytes_s, p50_s, finished_at, *standing in connection.execute(statement):
         op = str(params.get("op"))
         name = base_name(op, dispatch)
         value = p50_s if op == "empty" else bytes_s
         if name is not None and _is_plausible("p50_s" if op == "empty" else "bytes_s", value):
-            found.append(Calibrated(utc_text(finished_at), BaseKey(uid, backend, name), value, bool(may_be_best)))
+            found.append(Calibrated(utc_text(finished_at), BaseKey(uid, backend, name), value, *map(bool, standing)))
     return found
 
 
@@ -159,6 +161,15 @@ def latest(found: Iterable[Calibrated]) -> BaseFigures:
     for each in found:
         figures.enter(each.key, each.value, each.may_be_best)
     return figures.values
+
+
+def contended(found: Iterable[Calibrated]) -> frozenset[BaseKey]:
+    """The figures that bound results now although they were contended, for want of others."""
+    standing: dict[BaseKey, Calibrated] = {}
+    for each in found:
+        if each.may_be_best or each.key not in standing or not standing[each.key].may_be_best:
+            standing[each.key] = each
+    return frozenset(key for key, each in standing.items() if each.contended)
 
 
 def best_bandwidth(connection: Connection, evidence: Evidence, uid: str) -> float | None:

@@ -26,6 +26,7 @@ from suite.devices import resolve
 from suite.errors import StoreUnusable
 from suite.locks import hold
 from suite.planned import DeviceSlot
+from suite.rows import BaseKey
 from suite.store.files import locate
 from suite.store.queries import Reader
 from suite.store.schema import Found
@@ -241,6 +242,10 @@ def test_a_calibration_beside_other_work_is_taken_again(calibrated: bytes, tmp_p
     again = look("contended.db", (slot,), None)
     assert not again.has_calibrated(slot)
     assert {key.name for key in again.disturbed} == {"triad_bytes_s"}
+    assert again.contended == again.disturbed
+    assert list(again.recalibrated([slot])) == [
+        "calibration is measured again on fake Simulated Accelerator; of the earlier one in this store contended: triad"
+    ]
     assert again.disturbed < again.figures.keys()  # what goes on with that run is bound by it, for want of a better one
     jobs = Counter(case.case.workload.job for case in known.cases(compose(FAKE[2:], CONFIGS), (slot,), again, None))
     assert jobs == {"calibration": CALIBRATION, "gemm": GEMM}
@@ -316,12 +321,28 @@ def test_an_older_store_is_not_upgraded_before_the_device_is_had(tmp_path: Path,
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_contended_figure_is_named_though_another_backend_has_a_better_one_of_the_same_memory() -> None:
+    """A run of torch and JAX on two cores: torch's contended read was left out, as JAX's was not contended."""
+    info = DeviceInfo("cpu", 0, "EPYC", "a1b2", 2**34)
+    keys = {(backend, name): BaseKey("a1b2", backend, name) for backend in ("cpu", "xla") for name in known.CALIBRATES}
+    contended = frozenset({keys["cpu", "read_bytes_s"], keys["cpu", "triad_bytes_s"], keys["xla", "triad_bytes_s"]})
+    found = known.Known(dict.fromkeys(keys.values(), 1.0), contended | {keys["cpu", "empty_call_s"]}, contended=contended)
+    of_cpu, of_xla = (
+        list(found.recalibrated([DeviceSlot(0, name, "m:C", replace(info, backend=name))])) for name in ("cpu", "xla")
+    )
+    assert of_cpu == [
+        "calibration is measured again on cpu EPYC; of the earlier one in this store contended: read, triad; "
+        "not resolved: empty kernel called"
+    ]
+    assert of_xla == ["calibration is measured again on xla EPYC; of the earlier one in this store contended: triad"]
+
+
 def test_why_a_calibration_is_taken_again_is_said(
     calibrated: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the plan and by the run; not where there is none yet, and not where all of it does."""
-    again = "calibration is measured again on fake Simulated Accelerator; in this store of it measured beside other work or "
-    again += "not resolved: triad, empty kernel called\n"
+    again = "calibration is measured again on fake Simulated Accelerator; of the earlier one in this store contended: triad; "
+    again += "not resolved: empty kernel called\n"
     assert cli.main(["plan", *MEASURED]) == 0
     assert "measured again" not in capsys.readouterr().out
     (tmp_path / "roofbench.db").write_bytes(calibrated)
@@ -331,8 +352,10 @@ def test_why_a_calibration_is_taken_again_is_said(
 
     def disturbed(*arguments: Any) -> known.Known:
         found = whole(*arguments)
-        names = ("triad_bytes_s", "empty_call_s")
-        return found._replace(disturbed=frozenset(key for key in found.figures if key.name in names))
+        triad, call = (
+            frozenset(key for key in found.figures if key.name == name) for name in ("triad_bytes_s", "empty_call_s")
+        )
+        return found._replace(disturbed=triad | call, contended=triad)
 
     monkeypatch.setattr(known, "look", disturbed)
     for command in ("plan", "run"):
