@@ -1,6 +1,7 @@
 """The CPU backend as the worker sees it."""
 
 import json
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -50,9 +51,15 @@ def test_threads_are_set_and_recorded() -> None:
         ({"flush_factor": 1.9}, "flush_factor=1.9 would leave data in the cache .* at least 2"),
         ({"flush_factor": 1e9}, "flush_factor=1e.09 last-level caches .* more than 64"),
         ({"flush_factor": float("nan")}, "flush_factor=nan is not a number above 0; the default is 2"),
-        ({"telemetry_period_s": "fast"}, "telemetry_period_s='fast' is not a number above 0 and at most 60"),
-        ({"telemetry_period_s": 0}, "telemetry_period_s=0 is not a number above 0 and at most 60; the default is 0.02"),
-        ({"telemetry_period_s": 1e9}, "at most 60"),
+        ({"telemetry_period_s": "fast"}, "telemetry_period_s='fast' is not a number from 0.01 to 60"),
+        ({"telemetry_period_s": 0}, "telemetry_period_s=0 is not a number from 0.01 to 60, .*; the default is 0.02"),
+        ({"telemetry_period_s": 1e-12}, "telemetry_period_s=1e-12 .* hold up the launches that are timed"),
+        ({"telemetry_period_s": 0.0099}, "telemetry_period_s=0.0099 is not a number from 0.01 to 60"),
+        ({"telemetry_period_s": 1e9}, "from 0.01 to 60"),
+        (
+            {"threads": len(os.sched_getaffinity(0)) + 1},
+            r"threads=\d+ is more than the \d+ logical CPUs? that this process may use",
+        ),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], words: str) -> None:

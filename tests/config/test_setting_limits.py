@@ -33,6 +33,12 @@ def test_what_is_outside_is_refused_with_the_limits(name: str, limits: Limits) -
         assert str(refused.value) == f"{where}={value} is not between {limits.least:.15g} and {limits.most:.15g}"
 
 
+@pytest.mark.parametrize(("name", "value"), [("steady_tolerance", 1.0), ("steady_tolerance", 0.2), ("steady_window_s", 1e-6)])
+def test_what_would_call_any_load_steady_is_refused(name: str, value: float) -> None:
+    with pytest.raises(UsageError, match=rf"measure.{name}={value} is not between "):
+        settings(name, value).check()
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
 @pytest.mark.parametrize("name", [name for name, _ in LIMITED])
 def test_what_is_not_finite_is_refused(name: str, value: float) -> None:
