@@ -14,6 +14,7 @@ MOST_SAID, WRAPPED_PX = 1_000, 80  # characters of a cell that wraps, and a colu
 TEXT_PX = 640  # at most, of a column of text: beyond it the end is cut
 PINNED_PX = 250  # at most, of one that does not scroll away: a telephone has 390 across
 SHARE = "%.1f %%"  # of what ``in_percent`` has written, as ``suite.report.words.percent`` writes a ratio
+TIMES = "%.4f"  # of how many times as fast something is: with three digits 1.002 would be 1, and not tell who is faster
 
 
 def in_percent(frame: pd.DataFrame, shares: Sequence[str]) -> pd.DataFrame:
