@@ -5,7 +5,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 import jax
 
+from backends.variables import variables
 from suite.backend import Fact
+from suite.targets.names import XLA
 
 # What changes a compiled program: that none is set is recorded too, for a run without is then another one.
 FLAGS = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "JAX_DEFAULT_MATMUL_PRECISION")
@@ -17,8 +19,9 @@ PACKAGES = ("jax", "jaxlib", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm
 def jax_facts(device: jax.Device) -> dict[str, Fact]:
     """Facts that every JAX device shares."""
     packages = {name.replace("-", "_"): _package(name) for name in PACKAGES}
-    flags = {name.lower(): Fact.measured(os.environ.get(name) or NOT_SET) for name in FLAGS}
-    settings = {name.lower(): Fact.measured(os.environ[name]) for name in SETTINGS if os.environ.get(name)}
+    flags = {name.lower(): Fact.measured(NOT_SET) for name in FLAGS}
+    found = variables(XLA) | {name: os.environ[name] for name in SETTINGS if os.environ.get(name)}
+    settings = {name.lower(): Fact.measured(value) for name, value in found.items()}
     return {
         **packages,
         **flags,

@@ -1,10 +1,12 @@
 """Starting JAX in a worker: which platform it computes on, and what has to be set before its first device exists."""
 
 import os
+import re
 from collections.abc import Sequence
 
 import jax
 
+from backends.jax.flags import refuse_wrong_flags
 from suite.errors import DeviceNotFound
 
 PLATFORMS = ("auto", "cpu", "cuda", "rocm", "tpu")
@@ -14,12 +16,16 @@ SETTINGS = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_CPP_MIN_LOG_LEVEL": "2
 # JAX gives itself three quarters of what is free; cases are planned for nearly all of it.
 FRACTION, OLD_FRACTION, NEARLY_ALL = "XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION", "0.95"
 
+NARROWING = ("JAX_PLATFORMS", "JAX_PLATFORM_NAME")  # by which a user says where JAX may look
+_JAXS_REMEDY = re.compile(r" *\(set JAX_PLATFORMS=.*\)")
+
 
 def start(platform: str) -> Sequence[jax.Device]:
     """The devices of ``platform``, or of JAX's own choice for ``auto``; with 64-bit types, which JAX leaves out by default.
 
-    Raises ``DeviceNotFound`` with JAX's own words where the platform has none.
+    Raises ``DeviceNotFound``, in JAX's words where the platform has none, in XLA's where it does not take its flags.
     """
+    refuse_wrong_flags()
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     if OLD_FRACTION not in os.environ:  # JAX refuses both
@@ -28,14 +34,26 @@ def start(platform: str) -> Sequence[jax.Device]:
     try:
         return tuple(jax.local_devices(backend=None if platform == "auto" else platform))
     except (RuntimeError, AssertionError) as error:
-        raise DeviceNotFound(f"JAX finds no device for platform {platform}: {_told(error)}") from error
+        raise DeviceNotFound(_no_device(platform, _told(error))) from error
+
+
+def _no_device(platform: str, why: str) -> str:
+    given = {name: value for name in NARROWING if (value := os.environ.get(name))}
+    if not given:
+        return f"JAX finds no device for platform {platform}: {why}"
+    under = " and ".join(f"{name}={value}" for name, value in given.items())
+    return (
+        f"JAX finds no device for platform {platform} under {under}: {why}; unset {' and '.join(given)}, or install JAX for "
+        "that platform"
+    )
 
 
 def _told(error: Exception) -> str:
     """JAX's own words; it has none where every platform that ``JAX_PLATFORMS`` names is one of its own without a device."""
     if not str(error):
-        return f"JAX_PLATFORMS={os.environ.get('JAX_PLATFORMS', '')} leaves none; unset it, or install JAX for that platform"
-    return ": ".join(str(error).splitlines()[0].partition(". Available backends")[0].split(": ")[-2:])
+        return "none is left"
+    last = ": ".join(str(error).splitlines()[0].partition(". Available backends")[0].split(": ")[-2:])
+    return _JAXS_REMEDY.sub("", last).rstrip(". ")
 
 
 def kind_of(device: jax.Device) -> str:

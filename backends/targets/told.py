@@ -1,4 +1,6 @@
-"""What can be compiled here: the programs with the digest of their sources, the tools with their versions, what is missing."""
+"""What can be compiled here: the programs with the digest of their sources, the tools with their versions and the variables
+that change what they make, what is missing.
+"""
 
 import hashlib
 import json
@@ -11,12 +13,15 @@ from typing import Any
 
 from backends.host.cpuinfo import processors
 from backends.targets.catalogue import Program, programs
+from backends.targets.xla import SETTINGS
 from backends.triton.version import triton_version
+from backends.variables import variables
 from suite.targets.names import TPU, TRITON, XLA
 
 ROOT = Path(__file__).parents[2]
 OWN = "backends/targets"
 REMEDY = "pip install 'roofbench[targets]'"
+TAKEN_AWAY = ("TRITON_INTERPRET",)  # before Triton is loaded to compile
 NEEDED = {TRITON: ("torch", "triton"), XLA: ("jax",), TPU: ("libtpu",)}
 
 
@@ -24,7 +29,10 @@ def told() -> dict[str, Any]:
     """For each kind, ``missing`` is a reason, empty where nothing is."""
     return {
         "programs": [_of_program(program) for program in programs()],
-        "versions": {TRITON: _versions("torch", "triton"), XLA: _versions("jax", "jaxlib", "libtpu")},
+        "versions": {
+            TRITON: _versions("torch", "triton") | _variables(TRITON),
+            XLA: _versions("jax", "jaxlib", "libtpu") | _variables(XLA),
+        },
         "missing": {kind: _missing(kind) for kind in NEEDED},
         "host": processors().name,
     }
@@ -55,6 +63,11 @@ def _digest_of(folder: str) -> bytes:
     for path in (*found, *beside):
         whole.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
     return whole.digest()
+
+
+def _variables(kind: str) -> dict[str, str]:
+    """Those that the compiling child leaves as they are."""
+    return {name: value for name, value in variables(kind).items() if name not in (*SETTINGS, *TAKEN_AWAY)}
 
 
 def _versions(*packages: str) -> dict[str, str]:

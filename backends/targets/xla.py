@@ -24,6 +24,7 @@ SETTINGS = {
     "TPU_SKIP_MDS_QUERY": "1",
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
     "JAX_PLATFORMS": "cpu",
+    "JAX_ENABLE_COMPILATION_CACHE": "false",  # so that what is stored as compiled was
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
 FLAGS, FORCED = "XLA_FLAGS", f"--xla_force_host_platform_device_count={RANKS}"
@@ -175,7 +176,15 @@ def facts(compiled: Compiled, target: str) -> dict[str, Any]:
     # XLA counts what it does not know as -1.
     costs = {name: float(analysis[written]) for written, name in COSTS.items() if analysis.get(written, -1) >= 0}
     sizes = {name: int(getattr(memory, written)) for written, name in SIZES.items() if hasattr(memory, written)}
+    if target == CPU and memory is not None:
+        sizes["peak_bytes"] = _held_bytes(memory)
     return {**costs, **sizes, **_executed(compiled, target)}
+
+
+def _held_bytes(memory: Any) -> int:
+    """What a launch on a CPU holds: XLA's own peak leaves out temporaries there, all of which it holds for the whole launch."""
+    operands = memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
+    return int(operands + memory.temp_size_in_bytes)
 
 
 def _executed(compiled: Compiled, target: str) -> dict[str, Any]:

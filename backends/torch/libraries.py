@@ -10,7 +10,9 @@ import torch
 
 from backends.torch.overrides import Workspaces, workspaces
 from backends.triton.version import triton_version
+from backends.variables import variables
 from suite.backend import Fact
+from suite.targets.names import TRITON
 
 
 def torch_facts() -> dict[str, Fact]:
@@ -22,6 +24,7 @@ def torch_facts() -> dict[str, Fact]:
         "onednn": _found(r"MKL-DNN v(\S+)", config, "torch was built without oneDNN"),
         "torch_threads": Fact.measured(torch.get_num_threads()),
         "triton": _triton(),
+        **{name.lower(): Fact.measured(value) for name, value in variables(TRITON).items()},
     }
 
 

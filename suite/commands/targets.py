@@ -27,9 +27,10 @@ configuration is taken that the product would take there. A mark in the matrix s
 the warps that a unit holds at once and what that is of the most; --json has all of that for every cell.
 
 What was compiled is kept in the store as evidence `compiled`, apart from what was measured, under a hash of the sources, the
-target and the tools' versions: a second run compiles only what has changed or failed. The exit status is 3 when a cell failed
-that should have compiled; a kernel that is not made for a target says so, and is no failure. All of it needs
-`roofbench[targets]`; what is not installed leaves its cells unsupported, with the remedy."""
+target, the tools' versions and the environment variables that change what they make, such as XLA_FLAGS: a second run compiles
+only what has changed or failed. A target that none of the named kernels is for is refused, and so is such a kernel. The exit
+status is 3 when a cell failed that should have compiled; a kernel that is not made for a target says so, and is no failure. All
+of it needs `roofbench[targets]`; what is not installed leaves its cells unsupported, with the remedy."""
 EXAMPLES = """\
 roofbench targets                                     the whole matrix: minutes at first, seconds from then on
 roofbench targets --target gfx942 gfx950              two targets
@@ -70,16 +71,14 @@ def run(args: argparse.Namespace) -> int:
     """Compile what is not known yet, and print the matrix."""
     from suite.targets.carry import cells
     from suite.targets.listing import listing
-    from suite.targets.names import chosen_programs, chosen_targets
+    from suite.targets.names import chosen_programs, chosen_targets, refuse_without_partner
 
     targets = chosen_targets(args.target)
     told = listing()
-    wanted = cells(told, chosen_programs(told.programs, args.kernel), targets)
-    if not wanted:
-        raise UsageError(
-            f"--kernel {' '.join(args.kernel)} is not compiled for {', '.join(target.name for target in targets)}: "
-            "kernels named xla_ are for v5e, v5p, v6e, tpu7x and cpu, the others for sm_ and gfx; leave one of the options out"
-        )
+    programs = chosen_programs(told.programs, args.kernel)
+    if args.target and args.kernel:
+        refuse_without_partner(programs, targets, args.kernel)
+    wanted = cells(told, programs, targets)
     ended: list[Ended] = []
     is_whole = _carried_out(args, wanted, ended)
     order = {cell.place.key: place for place, cell in enumerate(wanted)}
@@ -91,12 +90,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _carried_out(args: argparse.Namespace, wanted: "Sequence[Cell]", ended: "list[Ended]") -> bool:
     """Whether every cell is in ``ended``; what was compiled before an interruption is stored."""
-    from suite.targets.carry import carry_out
+    from suite.targets.carry import carry_out, is_open
+    from suite.targets.checking import refuse_wrong_variables
     from suite.targets.told import Teller
 
     with ExitStack() as stack:
         opening = Opening(args.store, stack)
         known = {} if args.again else _known(args.store, wanted)
+        refuse_wrong_variables(cell.place for cell in wanted if is_open(cell, known, args.timeout))
         tell = Teller(sys.stderr, len(wanted))
         stack.callback(tell.close)
         jobs = args.jobs or _cores()

@@ -233,11 +233,11 @@ def _clean(row: ResultRow, scrubber: Scrubber) -> ResultRow:
 
 
 def _clean_compiled(cell: Compiled, scrubbers: Sequence[Scrubber]) -> Compiled:
-    """A compiler's words may name folders."""
-    reason = cell.reason
+    """A compiler's words may name folders, and so may the variables that it was given."""
+    reason, versions = cell.reason, dict(cell.versions)
     for scrubber in scrubbers:
-        reason = scrubber.text(reason)
-    return replace(cell, reason=reason)
+        reason, versions = scrubber.text(reason), scrubber.json(versions)
+    return replace(cell, reason=reason, versions=versions)
 
 
 def _clean_device(device: DeviceRow, scrubber: Scrubber) -> DeviceRow:

@@ -17,6 +17,7 @@ from suite.report.words import percent, si
 from suite.targets.derived import estimate_of, occupancy_of
 from suite.targets.marks import CONVERTED, NATIVE, NO_PRODUCT, VECTOR, legend, mark
 from suite.targets.record import Compiled
+from suite.targets.variables import under
 
 _LEVELS = {NATIVE: 1.0, NO_PRODUCT: 0.75, VECTOR: 0.4, CONVERTED: 0.2}
 _CELL_PX, _CELL_WIDTH_PX, _CHARACTER_PX = 24, 46, 6.6
@@ -90,6 +91,8 @@ def _hover(cell: Compiled) -> str:
 def hover_lines(cell: Compiled) -> Iterator[str]:
     """What a cell is, in a few lines."""
     yield f"{cell.program} for {cell.target}: {cell.outcome.value}"
+    if variables := under(cell):
+        yield variables
     if cell.reason:
         yield cell.reason
         return

@@ -8,17 +8,20 @@ from suite.report.targets_matrix import ABOUT, TITLE, Matrix, matrices
 from suite.targets.marks import legend, mark
 from suite.targets.reasons import reasons
 from suite.targets.record import Compiled
+from suite.targets.variables import under_lines
 
 
 def targets_section(cells: Sequence[Compiled]) -> Html:
     """Every cell's facts stand in its title, and for programs in the page's data."""
     meanings = (tag("li", tag("b", character), f" {meaning}") for character, meaning in legend(cells))
     told = (tag("li", f"{reason.where}: {reason.why}") for reason in reasons(cells))
+    variables = [tag("li", line) for line in under_lines(cells)]
     return tag(
         "article",
         tag("h2", TITLE),
         tag("p", ABOUT),
         *(part for matrix in matrices(cells) for part in (tag("h3", matrix.title), _table(matrix))),
+        *([tag("ul", *variables)] if variables else []),
         tag("ul", *meanings),
         tag("h3", "Why cells are empty"),
         tag("ul", *told),

@@ -6,6 +6,7 @@ from suite.report.targets_matrix import ABOUT, TITLE, matrices
 from suite.targets.marks import legend, mark
 from suite.targets.reasons import reasons
 from suite.targets.record import Compiled
+from suite.targets.variables import under_lines
 
 Table = Callable[[Sequence[str], Iterable[Sequence[str]]], str]
 Text = Callable[[str], str]
@@ -23,6 +24,8 @@ def targets_blocks(cells: Sequence[Compiled], table: Table, text: Text) -> Itera
         yield table(("Program", *matrix.targets), marks)
     yield "\n".join(f"- {text(character)}: {meaning}" for character, meaning in legend(cells))
     told = [f"- {text(f'{reason.where}: {reason.why}')}" for reason in reasons(cells)]
+    if variables := under_lines(cells):
+        yield "\n".join(f"- {text(line)}" for line in variables)
     if told:
         yield "### Why cells are empty"
         yield "\n".join(told)

@@ -52,6 +52,12 @@ def serves(known: Compiled, limit_s: float) -> bool:
     return known.outcome is not Outcome.TIMEOUT or float(known.facts.get(LIMIT_S, 0.0)) >= limit_s
 
 
+def is_open(cell: Cell, known: Mapping[str, Compiled], limit_s: float) -> bool:
+    """Whether a cell has to be compiled, and can be."""
+    found = known.get(cell.place.key)
+    return not cell.missing and (found is None or not serves(found, limit_s))
+
+
 def carry_out(
     wanted: Sequence[Cell],
     known: Mapping[str, Compiled],

@@ -11,6 +11,7 @@ from suite.targets.marks import UNSUPPORTED, legend, mark
 from suite.targets.names import TARGETS, TRITON, XLA, Target
 from suite.targets.reasons import reasons
 from suite.targets.record import Compiled
+from suite.targets.variables import under_lines
 
 WIDTH = 80
 TITLES = {TRITON: "our kernels, by Triton", XLA: "our jobs, by XLA"}
@@ -28,14 +29,19 @@ def matrix_lines(cells: Sequence[Compiled], screen: Screen) -> Iterator[str]:
         yield f"{INDENT}{character}  {meaning}"
     yield ""
     yield from reason_lines(cells, screen)
+    for line in under_lines(cells):
+        yield from _wrapped(line)
 
 
 def reason_lines(cells: Sequence[Compiled], screen: Screen) -> Iterator[str]:
     """Each reason once, failures first."""
     for reason in reasons(cells):
-        text = printable(f"{reason.where}: {reason.why}")
-        lines = textwrap.wrap(text, WIDTH, initial_indent=INDENT, subsequent_indent=2 * INDENT)
+        lines = _wrapped(f"{reason.where}: {reason.why}")
         yield from (screen.paint(line, "red") if reason.is_failure else line for line in lines)
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(printable(text), WIDTH, initial_indent=INDENT, subsequent_indent=2 * INDENT)
 
 
 def counts(cells: Sequence[Compiled]) -> str:

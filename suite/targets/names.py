@@ -66,6 +66,28 @@ def chosen_programs(programs: Sequence[Program], wanted: Sequence[str]) -> list[
     return [program for program in programs if not wanted or any(_is_of(program, name) for name in wanted)]
 
 
+def refuse_without_partner(programs: Sequence[Program], targets: Sequence[Target], kernels: Sequence[str]) -> None:
+    """``UsageError`` for a named target that none of the chosen programs is for, and for a kernel that is for none of them.
+
+    ``kernels`` are the names that chose the programs: a name that nothing comes of was meant otherwise.
+    """
+    kinds = {program.kind for program in programs}
+    unserved = [target.name for target in targets if target.kind not in kinds]
+    if unserved:
+        raise _not_compiled(kernels, unserved, unserved)
+    kinds = {target.kind for target in targets}
+    unplaced = [name for name in kernels if not any(_is_of(each, name) and each.kind in kinds for each in programs)]
+    if unplaced:
+        raise _not_compiled(unplaced, [target.name for target in targets], unplaced)
+
+
+def _not_compiled(kernels: Sequence[str], targets: Sequence[str], too_many: Sequence[str]) -> UsageError:
+    return UsageError(
+        f"--kernel {' '.join(kernels)} is not compiled for {', '.join(targets)}: kernels named xla_ are for v5e, v5p, v6e, "
+        f"tpu7x and cpu, the others for sm_ and gfx; leave {' '.join(too_many)} out, or name one of the other kind beside it"
+    )
+
+
 def _is_of(program: Program, name: str) -> bool:
     """``attention`` and ``attention.forward`` are both of ``attention.forward.bf16``."""
     return f"{program.name}.".startswith(f"{name}.")

@@ -25,12 +25,12 @@ def reasons(cells: Iterable[Compiled]) -> list[Reason]:
             why = cell.reason.replace(cell.target, HERE)  # so that what is said of several targets alike stands once
             grouped.setdefault((not cell.failed, why), []).append(cell)
     return [
-        Reason(_where(found), why, not offered)
-        for (offered, why), found in sorted(grouped.items(), key=lambda each: each[0][0])
+        Reason(where(found), why, not offered) for (offered, why), found in sorted(grouped.items(), key=lambda each: each[0][0])
     ]
 
 
-def _where(cells: Sequence[Compiled]) -> str:
+def where(cells: Sequence[Compiled]) -> str:
+    """Programs and targets for people, of many programs the first."""
     programs, targets = (list(dict.fromkeys(getattr(cell, name) for cell in cells)) for name in ("program", "target"))
     more = f" and {len(programs) - NAMED} more" if len(programs) > NAMED else ""
     return f"{', '.join(programs[:NAMED])}{more} on {', '.join(targets)}"

@@ -27,7 +27,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """``key`` is the hash of what it depends on: the program's sources, the target and the versions of the tools.
+    """``key`` is the hash of what it depends on: the program's sources, the target, and ``versions``, which are those of the
+    tools and the values of the environment variables that change what these make.
 
     ``facts`` are of the kernel, empty unless it is ``ok``; ``configuration`` is how the product cuts it there.
     """

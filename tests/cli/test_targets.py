@@ -14,7 +14,7 @@ from suite.store.queries import Reader
 from suite.targets import listing, pool
 from suite.targets.listing import Listing
 from suite.targets.names import Program
-from tests.cli.command import TIME_LIMIT_S, start
+from tests.cli.command import TIME_LIMIT_S, roofbench, start
 from tests.cli.test_quick_answers import loaded
 
 NONE_MISSING = {"triton": "", "xla": "", "tpu": ""}
@@ -126,6 +126,11 @@ def test_what_is_not_installed_is_said_once_with_the_remedy_and_creates_no_store
         (["--target", "h200"], "unknown target 'h200'; choose from: cpu, gfx1100, gfx1201, gfx90a"),
         (["--kernel", "aa"], "unknown kernel 'aa'"),
         (["--kernel", "a", "--target", "cpu"], "--kernel a is not compiled for cpu: kernels named xla_ are for v5e"),
+        (
+            ["--kernel", "a", "--target", "v5e", "sm_90", "cpu"],
+            "--kernel a is not compiled for v5e, cpu: kernels named xla_ are for v5e, v5p, v6e, tpu7x and cpu, the others for "
+            "sm_ and gfx; leave v5e cpu out, or name one of the other kind beside it",
+        ),
         (["--jobs", "0"], "--jobs 0 is no number of children; give 1 to 1024"),
         (["--timeout", "soon"], "--timeout soon is no time; give seconds above 0"),
         (["--timeout", "nan"], "--timeout nan is no time"),
@@ -141,6 +146,34 @@ def test_what_cannot_be_done_is_said_and_creates_nothing(
     assert cli.main(["targets", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_flags_that_xla_does_not_take_are_refused_before_anything_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("jax")
+    monkeypatch.setenv("XLA_FLAGS", "--no_such_flag=1")
+    said = roofbench(tmp_path, "targets", "--kernel", "xla_gemm", "--target", "cpu")
+    assert (said.status, said.out) == (2, "")
+    assert said.err == (
+        "roofbench: nothing can be compiled with XLA_FLAGS=--no_such_flag=1: Unknown flag in XLA_FLAGS: --no_such_flag=1; "
+        "correct it, or unset XLA_FLAGS\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_compiled_under_other_variables_is_compiled_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jax")
+    rows = []
+    for flags in ("", "--xla_cpu_enable_fast_math=true", ""):
+        monkeypatch.setenv("XLA_FLAGS", flags)
+        rows += json.loads(roofbench(tmp_path, "targets", "--kernel", "xla_calibration.empty", "--target", "cpu", "--json").out)
+    assert [(row["cached"], row["versions"].get("XLA_FLAGS")) for row in rows] == [
+        (False, None),
+        (False, "--xla_cpu_enable_fast_math=true"),
+        (True, None),
+    ]
+    assert rows[0]["key"] == rows[2]["key"] != rows[1]["key"]
 
 
 def test_an_interruption_keeps_what_was_compiled_and_leaves_no_child(tmp_path: Path) -> None:

@@ -55,6 +55,15 @@ def test_programs_get_the_cells_apart_from_the_results(store, tmp_path):
     assert {row["evidence"] for row in data["results"]} == {"measured"}
 
 
+@pytest.mark.parametrize("ending", [".html", ".md"])
+def test_a_report_says_under_which_variables_and_names_no_folder(store, tmp_path, ending):
+    versions = {"jax": "0.10", "XLA_FLAGS": "--xla_dump_to=/home/ada/dumps"}
+    compiled(store, cell("xla_gemm.bf16", "cpu", versions=versions), cell())
+    text = report(tmp_path / f"report{ending}", "--targets").replace("\\", "")
+    assert "xla_gemm.bf16 on cpu: compiled under XLA_FLAGS=--xla_dump_to=" in text
+    assert "/home/ada" not in text
+
+
 def test_text_of_a_store_stays_text(store, tmp_path):
     compiled(store, failed("error", EVIL, EVIL))
     assert "<script>alert" not in report(tmp_path / "report.html", "--targets")

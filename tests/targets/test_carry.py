@@ -8,7 +8,7 @@ import pytest
 from suite.errors import UsageError
 from suite.targets.carry import carry_out, cells
 from suite.targets.listing import Listing
-from suite.targets.names import BY_NAME, TARGETS, Program, chosen_programs, chosen_targets
+from suite.targets.names import BY_NAME, TARGETS, Program, chosen_programs, chosen_targets, refuse_without_partner
 from suite.targets.pool import Asked
 from suite.targets.record import Compiled
 from tests.targets.scripted import answer
@@ -118,3 +118,25 @@ def test_names_choose_a_kernel_or_a_program_and_the_nearest_is_named() -> None:
     with pytest.raises(UsageError, match=r"unknown target 'sm90'; did you mean 'sm_90'\?"):
         chosen_targets(["sm90"])
     assert chosen_targets(["cpu", "sm_80"]) == [BY_NAME["sm_80"], BY_NAME["cpu"]]
+
+
+@pytest.mark.parametrize(
+    ("kernels", "targets", "told"),
+    [
+        (["gemm.bf16"], ["v5e", "sm_90"], r"--kernel gemm\.bf16 is not compiled for v5e: .*; leave v5e out"),
+        (["gemm", "xla_gemm"], ["sm_90"], r"--kernel xla_gemm is not compiled for sm_90: .*; leave xla_gemm out"),
+        (
+            ["xla_gemm", "gemm.bf16"],
+            ["cpu", "v5e"],
+            r"--kernel gemm\.bf16 is not compiled for v5e, cpu: .*; leave gemm\.bf16 out",
+        ),
+    ],
+)
+def test_nothing_that_was_named_is_left_out_without_a_word(kernels: list[str], targets: list[str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        refuse_without_partner(chosen_programs(PROGRAMS, kernels), chosen_targets(targets), kernels)
+
+
+def test_a_target_for_each_kind_of_kernel_that_was_named_is_taken() -> None:
+    kernels = ["gemm.bf16", "xla_gemm"]
+    refuse_without_partner(chosen_programs(PROGRAMS, kernels), chosen_targets(["sm_90", "cpu"]), kernels)

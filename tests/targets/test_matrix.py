@@ -71,6 +71,15 @@ def test_text_that_is_none_of_ours_cannot_reach_the_terminal() -> None:
     assert "\x1b" not in "".join(lines(failed("error", "red \x1b[31m and \n lines")))
 
 
+def test_what_was_compiled_under_variables_says_under_which() -> None:
+    flags = {"jax": "0.10", "XLA_FLAGS": "--xla_cpu_enable_fast_math=true"}
+    found = lines(cell("xla_gemm.bf16", "cpu", versions=flags), cell("xla_gemm.bf16", "v5e", versions=flags), cell())
+    told = "  xla_gemm.bf16 on cpu, v5e: compiled under"
+    assert [line for line in found if "compiled" in line] == [told]
+    assert found[found.index(told) + 1] == "    XLA_FLAGS=--xla_cpu_enable_fast_math=true"
+    assert not [line for line in lines(cell()) if "compiled" in line]
+
+
 def test_cells_are_counted_by_how_they_ended() -> None:
     assert counts([cell(), cell("b"), failed("timeout", "t")]) == "2 ok, 1 timeout"
 

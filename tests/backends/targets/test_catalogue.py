@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from backends.targets.catalogue import programs
+from backends.targets.told import told
 from suite.targets import names
 from suite.targets.limits import LIMITS
 from tests.conftest import ROOT
@@ -34,6 +35,17 @@ def test_listing_them_loads_no_framework_and_answering_none_of_the_other_kind() 
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split()
     assert said
     assert {"torch", "triton", "jax"}.isdisjoint(said)
+
+
+def test_variables_that_change_what_is_made_are_part_of_what_a_cell_depends_on(monkeypatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
+    monkeypatch.setenv("DISABLE_PTXAS_OPT", "1")
+    for overridden in ("JAX_PLATFORMS", "TPU_WORKER_HOSTNAMES", "TRITON_INTERPRET"):
+        monkeypatch.setenv(overridden, "1")
+    found = told()["versions"]
+    assert found[names.XLA]["XLA_FLAGS"] == "--xla_cpu_enable_fast_math=true"
+    assert found[names.TRITON]["DISABLE_PTXAS_OPT"] == "1"
+    assert {"JAX_PLATFORMS", "TPU_WORKER_HOSTNAMES", "TRITON_INTERPRET"}.isdisjoint({*found[names.XLA], *found[names.TRITON]})
 
 
 @pytest.mark.parametrize("program", EVERY, ids=lambda each: each.name)

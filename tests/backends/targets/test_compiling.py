@@ -104,6 +104,10 @@ def test_xla_compiles_attention_and_decoding_for_the_cpu(tmp_path: Path) -> None
     found = answers(tmp_path, *((name, "cpu") for name in (attention, decode, *flash)), kind="xla")
     assert found[attention, "cpu"]["facts"]["execution"] == "native", found[attention, "cpu"]
     assert found[attention, "cpu"]["facts"]["flops"] >= 2 * 32 * 2048**2 * 2 * 2 * 128  # of all pairs: a mask leaves none out
+    # A score of every pair is a temporary, and so part of the peak.
+    facts = found[attention, "cpu"]["facts"]
+    assert facts["temporary_bytes"] >= 4 * 2 * 32 * 2048**2
+    assert facts["peak_bytes"] == pytest.approx(facts["temporary_bytes"] + 4 * 2 * 2048 * (32 + 8 + 8 + 32) * 128, rel=0.01)
     assert found[decode, "cpu"]["facts"]["peak_bytes"] >= 2 * 32 * 4096 * 8 * 128  # keys and values of one byte
     for name in flash:
         assert found[name, "cpu"]["outcome"] == "unsupported"

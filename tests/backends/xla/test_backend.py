@@ -88,6 +88,29 @@ class TestDevice:
         with pytest.raises(DeviceNotFound, match="no device for platform tpu"):
             XlaBackend({"platform": "tpu"}).devices()
 
+    @pytest.mark.parametrize(
+        ("value", "said"),
+        [
+            ("--no_such_flag=1", "Unknown flag in XLA_FLAGS: --no_such_flag=1"),
+            ("--xla_cpu_enable_fast_math=maybe", "Couldn't interpret value maybe for flag xla_cpu_enable_fast_math"),
+        ],
+    )
+    def test_flags_that_xla_does_not_take_are_refused_in_its_words(
+        self, monkeypatch: pytest.MonkeyPatch, value: str, said: str
+    ) -> None:
+        monkeypatch.setenv("XLA_FLAGS", value)
+        with pytest.raises(DeviceNotFound) as refused:
+            XlaBackend({"platform": "cpu"}).devices()
+        assert str(refused.value) == f"XLA does not take XLA_FLAGS={value}: {said}; correct it, or unset XLA_FLAGS"
+
+    @pytest.mark.parametrize("name", ["JAX_PLATFORMS", "JAX_PLATFORM_NAME"])
+    def test_a_platform_that_is_not_there_names_the_variable_that_narrows_it(
+        self, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        monkeypatch.setenv(name, "cpu")
+        with pytest.raises(DeviceNotFound, match=rf"platform tpu under {name}=cpu: .*; unset {name}, or install JAX for that"):
+            XlaBackend({"platform": "tpu"}).devices()
+
     def test_versions_and_flags_are_recorded(self, backend: XlaBackend, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=false")
         facts = backend.environment()
@@ -99,6 +122,12 @@ class TestDevice:
         without = backend.environment()
         assert (without["xla_flags"].value, without["libtpu_init_args"].value) == ("not set", "not set")
         assert all(fact.value is not None or fact.reason for fact in facts.values())
+
+    def test_every_variable_that_changes_a_program_is_recorded_where_it_is_set(
+        self, backend: XlaBackend, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("JAX_EXEC_TIME_OPTIMIZATION_EFFORT", "0.5")
+        assert backend.environment()["jax_exec_time_optimization_effort"].value == "0.5"
 
     def test_memory_and_telemetry_are_the_hosts(self, backend: XlaBackend) -> None:
         assert 0 < backend.memory_free() <= backend.devices()[0].memory_bytes
@@ -350,7 +379,7 @@ class TestOnADeviceBeside:
 @pytest.mark.parametrize(
     ("raised", "told"),
     [
-        (AssertionError(), "JAX_PLATFORMS=cuda leaves none; unset it, or install JAX for that platform"),
+        (AssertionError(), "none is left"),
         (RuntimeError("Unknown backend rocm. Available backends are ['cpu']"), "Unknown backend rocm"),
         (RuntimeError("Unable to initialize backend 'tpu': UNKNOWN: libtpu.so: cannot open"), "libtpu.so: cannot open"),
     ],
@@ -365,4 +394,7 @@ def test_a_platform_without_a_device_is_refused_with_a_reason(
     monkeypatch.setattr("jax.local_devices", local_devices)
     with pytest.raises(DeviceNotFound) as refused:
         XlaBackend({}).devices()
-    assert str(refused.value) == f"JAX finds no device for platform auto: {told}"
+    assert str(refused.value) == (
+        f"JAX finds no device for platform auto under JAX_PLATFORMS=cuda: {told}; unset JAX_PLATFORMS, or install JAX for that "
+        "platform"
+    )
