@@ -344,7 +344,7 @@ def _planned(
             rotating_sets(case.regime, asked.footprint, machine.llc_bytes, cold_by, measure.cold_margin),
             placed_sets(info.places if info else 1, asked.footprint, machine.memory_bytes),
         )
-    needed = asked.footprint.total_bytes(sets, asked.emulated, case.implementation)
+    needed = asked.footprint.total_bytes(sets, asked.emulated, case.implementation, case.backend)
     verdict, reason = None, ""
     if machine.memory_bytes is not None and needed > machine.memory_bytes:
         verdict = Outcome.OUT_OF_MEMORY

@@ -43,7 +43,8 @@ class Footprint:
     ``emulation_bytes`` once more on a device that has no unit for the format.  ``rearranged_bytes`` are per input set what a
     library wants in another order than the check reads: launches touch one of the two.  ``returned_bytes`` are pairs of an
     implementation and what it returns per input set in place of writing the output, which is there for the check all the same,
-    or the room that it takes for sums.
+    or the room that it takes for sums.  ``scratch_of_backend`` are pairs of a backend and what it needs once in place of
+    ``scratch_bytes``.
     """
 
     input_bytes: int
@@ -52,13 +53,15 @@ class Footprint:
     emulation_bytes: int = 0
     rearranged_bytes: int = 0
     returned_bytes: tuple[tuple[str, int], ...] = ()
+    scratch_of_backend: tuple[tuple[str, int], ...] = ()
 
     @property
     def set_bytes(self) -> int:
         """Bytes of one rotating input set, outputs included."""
         return self.input_bytes + self.output_bytes
 
-    def total_bytes(self, sets: int, emulated: bool = False, implementation: str = "") -> int:
-        """Bytes that an implementation needs with ``sets`` rotating input sets."""
+    def total_bytes(self, sets: int, emulated: bool = False, implementation: str = "", backend: str = "") -> int:
+        """Bytes that an implementation of a backend needs with ``sets`` rotating input sets."""
         per_set = self.set_bytes + self.rearranged_bytes + dict(self.returned_bytes).get(implementation, 0)
-        return per_set * sets + self.scratch_bytes + (self.emulation_bytes if emulated else 0)
+        scratch_bytes = dict(self.scratch_of_backend).get(backend, self.scratch_bytes)
+        return per_set * sets + scratch_bytes + (self.emulation_bytes if emulated else 0)

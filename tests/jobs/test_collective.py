@@ -160,6 +160,15 @@ def test_memory_is_that_of_all_ranks_that_share_it() -> None:
     assert 2 * 2**30 < needed["device_link"] < 3 * 2**30
 
 
+def test_ranks_of_xla_are_devices_of_one_process() -> None:
+    """A process each would be 22 GB for 64 ranks, and 64 devices took 0.34 GB at most."""
+    workload = Workload("collective", "fp32", items({"op": "all_reduce", "message_bytes": 2**10, "world_size": 64}))
+    switches = items({"algo": "library", "proto": "library", "in_place": True, "transport": "host"})
+    footprint = JOB.footprint(workload, switches)
+    assert footprint.total_bytes(1, backend="cpu") > 64 * 352 * 2**20
+    assert 0.34e9 < footprint.total_bytes(1, backend="xla") < 0.7e9
+
+
 def test_what_does_not_fit_is_refused_or_recorded() -> None:
     sizes, ops = ["8GiB"], ["all_to_all"]
     with pytest.raises(UsageError, match=r"needs .* GB, predicted; .*oversize=record"):

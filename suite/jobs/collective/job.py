@@ -9,19 +9,16 @@ from suite.collectives.choice import Choice
 from suite.collectives.message import messages
 from suite.collectives.names import Op
 from suite.collectives.number_format import NUMBER_FORMATS
-from suite.collectives.own import most_staged_elements
 from suite.collectives.tolerance import tolerance
 from suite.collectives.transport import Transport
+from suite.jobs.collective.memory import process_bytes, xla_bytes
 from suite.jobs.collective.settings import IMPLEMENTATIONS, CollectiveSettings, check_settings
 from suite.jobs.collective.sizes import parse_size
-from suite.jobs.collective.task import OWN, Task, forms, message_of, misfit
+from suite.jobs.collective.task import OWN, XLA, Task, forms, message_of, misfit
 from suite.work import Footprint, Work
 
 # Time from a barrier to the end of the slowest rank, launch included: what a caller waits.
 USUAL_REGIMES = (Regime("warm", "sustained", "call"),)
-# A rank is a process with a framework of its own: with torch 2.13 on a CPU 226 MiB resident, and up to 115 MiB more while
-# data are written and checked.
-RANK_BYTES = 352 * 2**20
 
 
 class CollectiveJob:
@@ -86,7 +83,7 @@ class CollectiveJob:
         return Work(flops=0, compulsory_bytes=over_link, pipe=transport.value)
 
     def footprint(self, workload: Workload, switches: Items = ()) -> Footprint:
-        """Buffers of all the ranks that take their memory from the device, and what an algorithm of roofbench's own needs."""
+        """Buffers of all the ranks that take their memory from the device, and what they need beside these."""
         task = Task.read(workload, OWN, switches)
         given = task.message
         ranks = given.ranks if task.transport.together else 1
@@ -94,27 +91,14 @@ class CollectiveJob:
         return Footprint(
             input_bytes=ranks * (given.buffer_bytes(task.in_place) - received),
             output_bytes=ranks * received,
-            scratch_bytes=ranks * (RANK_BYTES + _working_elements(task) * given.itemsize),
+            scratch_bytes=process_bytes(task),
+            scratch_of_backend=((XLA, xla_bytes(task)),) if task.transport is Transport.HOST else (),
         )
 
     def tolerance(self, workload: Workload, switches: Items) -> float:
         """Of random data, whose sums round; exact integers are compared beside and have none."""
         given = message_of(workload)
         return tolerance(given.op, given.format, given.ranks)
-
-
-def _working_elements(task: Task) -> int:
-    """Elements that a rank has beside its buffers: what it receives to add, and data that must not be destroyed.
-
-    Left to itself, gloo was seen to take another share for an all_gather and another message for a reduce_scatter.
-    """
-    given = task.message
-    elements = max(given.send_elements, given.receive_elements)
-    if task.choice.algo is None:
-        copied = {Op.ALL_GATHER: given.send_elements, Op.REDUCE_SCATTER: elements}
-        return copied.get(given.op, 0) if task.transport is Transport.HOST else 0
-    kept = given.send_elements if given.op is Op.REDUCE_SCATTER and not task.in_place else 0
-    return kept + most_staged_elements(given.op, task.choice.algo, given.ranks, elements, given.itemsize)
 
 
 def _plain(value: object) -> str | bool:
