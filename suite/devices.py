@@ -16,6 +16,7 @@ from suite.errors import DeviceNotFound, UsageError
 from suite.hardware.assign import check_named
 from suite.planned import DeviceSlot
 from suite.plugins import place
+from suite.plugins.slow import told_when_slow
 from suite.settings import OWN_BACKENDS, BackendSettings, RunConfig
 
 if TYPE_CHECKING:
@@ -49,8 +50,12 @@ def ask_backend(target: str, options: Mapping[str, Any], at_once: bool = False) 
     """
     from suite import probe  # a plan for a machine that is not here asks nobody
 
-    reason = missing(target)
-    return probe.ProbeResult((), reason) if reason else probe.probe(target, options, at_once=at_once)
+    if reason := missing(target):
+        return probe.ProbeResult((), reason)
+    if target.startswith(f"{OWN}."):
+        return probe.probe(target, options, at_once=at_once)
+    with told_when_slow(f"asking backend {target} for its devices, which has {probe.TIME_LIMIT_S:g} s"):
+        return probe.probe(target, options, at_once=at_once)
 
 
 def without_classes(error: str) -> str:

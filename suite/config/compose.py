@@ -13,6 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from suite.config.check import check
+from suite.config.chosen import refuse_without_schema
 from suite.config.digits import HOLD_NUMBERS, refuse_unread_numbers
 from suite.config.explain import explain
 from suite.config.interruption import interrupted_afterwards
@@ -99,6 +100,7 @@ def from_composed(node: DictConfig, hardware: str | None = None, config_dir: Pat
     choices = told.runtime.choices
     try:
         values = _values(node)
+        refuse_without_schema(node, choices, told.overrides.task, config_dir)
         _refuse_unselected(node, told.overrides.task)
     except OmegaConfBaseException as error:
         raise explain(error) from error

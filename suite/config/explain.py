@@ -210,6 +210,13 @@ def _begins_with_mark(file: Path) -> bool:
         return False
 
 
+def _without_package(group: str, name: str) -> str:
+    """``name`` is empty where it is a backend's schema that Hydra stumbled over, which says nothing of whose it was to be."""
+    if name:
+        return f"{group}/{name}: the first line has to be '# @package {group}s.{name}', where its settings are looked for"
+    return f"a file of {group}/ has to begin with '# @package {group}s.NAME', where NAME is the file's own"
+
+
 def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
     key = error.full_key or ""
     if key == CHOICE:
@@ -218,7 +225,7 @@ def _bad_key(error: OmegaConfBaseException, place: str) -> UsageError:
         )
     if isinstance(error, ConfigKeyError | ConfigAttributeError) and "not in" in str(error):
         if key in BY_NAME and place.startswith((f"{key}/", f"schema/{key}")):
-            return UsageError(f"a file of {key}/ has to begin with '# @package {key}s.NAME', where NAME is the file's own")
+            return UsageError(_without_package(key, place.removeprefix("schema/").rstrip(": ").partition("/")[2]))
         if key in GROUPS and place.startswith(f"{key}/"):
             return UsageError(
                 f"{place}the first line has to be '# @package _global_', so that its settings count for the whole run"

@@ -12,6 +12,7 @@ from suite.errors import RoofbenchError, UsageError
 from suite.jobs.job import Job
 from suite.plugins.contract import wrong_with_job
 from suite.plugins.offers import Offer, find
+from suite.plugins.slow import told_when_slow
 from suite.reason import named
 
 OURS = (__file__, loading.__file__)
@@ -25,7 +26,7 @@ def outside_job(name: str) -> Job | None:
 
 @cache
 def _made(offer: Offer) -> Job:
-    with _told(offer):
+    with _told(offer), told_when_slow(f"importing {offer.title} ({offer.entry})"):
         job: Any = loading.loaded(offer.target)()
         wrong = wrong_with_job(job, offer.name)
     if wrong:

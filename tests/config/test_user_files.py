@@ -190,7 +190,63 @@ def test_a_file_of_a_built_in_name_replaces_that_one(tmp_path: Path, extra: str)
     assert (without.max_cases, without.measure.target) == (60, 0.01)
 
 
-@pytest.mark.parametrize("text", ["defaults:\n  - /schema/backend@_here_\n  - _self_\nname: own\n", "name: own\n"])
-def test_a_backend_that_forgot_its_package_is_told_which_line_is_missing(tmp_path: Path, text: str) -> None:
-    message = refusal(put(tmp_path, "backend/own.yaml", text), "backend=own")
-    assert message == "a file of backend/ has to begin with '# @package backends.NAME', where NAME is the file's own"
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "defaults:\n  - /schema/backend@_here_\n  - _self_\nname: own\n",
+            "a file of backend/ has to begin with '# @package backends.NAME', where NAME is the file's own",
+        ),
+        ("name: own\n", "backend/own: the first line has to be '# @package backends.own', where its settings are looked for"),
+    ],
+)
+def test_a_backend_that_forgot_its_package_is_told_which_line_is_missing(tmp_path: Path, text: str, told: str) -> None:
+    assert refusal(put(tmp_path, "backend/own.yaml", text), "backend=own") == told
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "schema"),
+    [
+        ("job/gemm.yaml", "job=gemm", "/schema/job/gemm@_here_"),
+        ("job/gemm.yaml", "job=[attention,gemm]", "/schema/job/gemm@_here_"),
+        ("backend/cpu.yaml", "backend=cpu", "/schema/backend@_here_"),
+        ("backend/cpu.yaml", "backend=[cpu,cuda]", "/schema/backend@_here_"),
+    ],
+)
+@pytest.mark.parametrize("settings", ["seed: 1\n", ""], ids=["settings", "nothing"])
+def test_a_file_without_its_schema_is_named_with_the_lines_that_it_lacks(
+    tmp_path: Path, file: str, given: str, schema: str, settings: str
+) -> None:
+    """Left out without a word, or answered by ``no job is selected``, before."""
+    group, name = Path(file).parent.name, Path(file).stem
+    folder = put(tmp_path, file, f"# @package {group}s.{name}\n{settings}")
+    assert refusal(folder, "experiment=null", given) == (
+        f"{group} '{name}' has no schema, by which its settings are known: {folder / file} has to begin with "
+        f"'# @package {group}s.{name}' and 'defaults: [{schema}, _self_]'"
+    )
+
+
+def test_a_file_may_have_another_name_than_the_entry_that_it_fills(tmp_path: Path) -> None:
+    schema = "defaults:\n  - /schema/backend@_here_\n  - _self_\n"
+    text = f"# @package backends.cpu\n{schema}name: cpu\ntarget: backends.cpu:CpuBackend\n"
+    folder = put(tmp_path, "backend/mine.yaml", text)
+    assert list(compose(["experiment=null", "backend=mine", "job=gemm"], folder).backends) == ["cpu"]
+    put(tmp_path, "backend/several.yaml", "# @package _global_\ndefaults:\n  - /backend/cpu\n")
+    assert list(compose(["experiment=null", "backend=several", "job=gemm"], folder).backends) == ["cpu"]
+    put(tmp_path, "backend/mine.yaml", "# @package backends.cpu\nname: cpu\n")
+    assert f"backend 'cpu' has no schema, by which its settings are known: {folder / 'backend/mine.yaml'}" in refusal(
+        folder, "experiment=null", "backend=mine"
+    )
+
+
+def test_a_job_that_is_taken_out_again_needs_no_schema(tmp_path: Path) -> None:
+    folder = put(tmp_path, "job/gemm.yaml", "# @package jobs.gemm\nseed: 1\n")
+    assert list(compose(["experiment=null", "job=[attention,gemm]", "~jobs.gemm"], folder).jobs) == ["attention"]
+
+
+def test_an_experiment_that_chooses_a_file_without_its_schema_by_a_list_is_told_of_the_file(tmp_path: Path) -> None:
+    put(tmp_path, "job/gemm.yaml", "# @package jobs.gemm\nseed: 1\n")
+    folder = put(tmp_path, "experiment/mine.yaml", "# @package _global_\ndefaults:\n  - override /job: [gemm]\n")
+    assert f"job 'gemm' has no schema, by which its settings are known: {folder / 'job/gemm.yaml'}" in refusal(
+        folder, "experiment=mine"
+    )

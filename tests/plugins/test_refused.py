@@ -7,7 +7,7 @@ import pytest
 
 from tests.plugins.installed import install_example, outside_devices, roofbench, run, write_plugin
 
-NAMES = ("lacks", "importing", "raises", "exits", "renamed", "settings", "untyped", "nothing", "unfiled", "unbuilt")
+NAMES = ("bare", "lacks", "importing", "raises", "exits", "renamed", "settings", "untyped", "nothing", "unfiled", "unbuilt")
 JOB_FILE = "# @package jobs.{0}\ndefaults:\n  - /schema/job/{0}@_here_\n  - _self_\n"
 BACKEND_FILE = "# @package backends.{0}\ndefaults:\n  - /schema/backend@_here_\n  - _self_\nname: {0}\n"
 MODULES = {
@@ -25,11 +25,13 @@ MODULES = {
         "@dataclass\nclass Settings(MatvecSettings):\n    when: complex = 1j\n\n"
         "class Job(MatvecJob):\n    name = 'untyped'\n    settings_type = Settings\n"
     ),
+    "bare.py": "from roofbench_example.matvec import MatvecJob as Job\n",
     "unbuilt.py": "Job = 3\n",
     "unfiled.py": "from roofbench_example.matvec import MatvecJob as Job\n",
     "half.py": "class Half:\n    name = 'half'\n    def __init__(self, options): self.options = options\n",
     "absent.py": "import not_installed_anywhere\n",
     **{f"conf/job/{name}.yaml": JOB_FILE.format(name) for name in NAMES if name != "unfiled"},
+    "conf/job/bare.yaml": "# @package jobs.bare\nshapes: [64x128]\n",
     **{f"conf/backend/{name}.yaml": BACKEND_FILE.format(name) for name in ("half", "absent")},
 }
 COMPOSE = """
@@ -94,6 +96,14 @@ def test_a_job_that_cannot_be_had_says_whose_it_is_and_what_is_missing(refusals:
 def test_a_job_without_a_file_says_where_one_is_expected(refusals: dict[str, str], broken: Path) -> None:
     folder = broken / "bad_one" / "conf"
     assert refusals["unfiled"] == f"job 'unfiled' of bad-one 0.1 has no file job/unfiled.yaml in {folder}"
+
+
+def test_a_job_whose_file_has_no_schema_is_told_which_lines_are_missing(refusals: dict[str, str], broken: Path) -> None:
+    file = broken / "bad_one" / "conf" / "job" / "bare.yaml"
+    assert refusals["bare"] == (
+        f"job 'bare' has no schema, by which its settings are known: {file} has to begin with '# @package jobs.bare' and "
+        "'defaults: [/schema/job/bare@_here_, _self_]'"
+    )
 
 
 def test_settings_that_hydra_cannot_read_are_refused(refusals: dict[str, str]) -> None:

@@ -1,0 +1,67 @@
+"""A plugin that hangs where it is imported: the command says which one it waits for, and can be ended."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from suite.plugins import slow
+from suite.plugins.slow import told_when_slow
+from tests.patience import PATIENCE_S
+from tests.plugins.installed import install_example, write_plugin
+
+JOB_FILE = "# @package jobs.hangs\ndefaults:\n  - /schema/job/hangs@_here_\n  - _self_\n"
+BACKEND_FILE = "# @package backends.silent\ndefaults:\n  - /schema/backend@_here_\n  - _self_\nname: silent\n"
+HANGS = "import time\ntime.sleep(600)\n"
+PLAN = "import sys; from suite.plugins import slow; slow.SLOW_S = 0.3; from suite.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture(scope="module")
+def hanging(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    site = install_example(tmp_path_factory.mktemp("hanging"))
+    files = {"job.py": HANGS, "backend.py": HANGS, "conf/job/hangs.yaml": JOB_FILE, "conf/backend/silent.yaml": BACKEND_FILE}
+    return write_plugin(site, "hanging", files, jobs={"hangs": "hanging.job:Job"}, backends={"silent": "hanging.backend:B"})
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (
+            ("job=hangs", "backend=numpy"),
+            "importing job 'hangs' of hanging 0.1 (entry point 'hangs = hanging.job:Job' of roofbench.jobs)",
+        ),
+        (("job=matvec", "backend=silent"), "asking backend hanging.backend:B for its devices, which has 90 s"),
+    ],
+    ids=["job", "backend"],
+)
+def test_a_plan_that_waits_for_a_plugin_says_for_which_and_is_ended_by_two_interrupts(
+    hanging: Path, tmp_path: Path, asked: tuple[str, ...], told: str
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(hanging), os.environ["PYTHONPATH"]])}
+    command = [sys.executable, "-c", PLAN, "plan", "experiment=null", *asked]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        assert child.stderr.readline() == f"roofbench: still {told}, after 0.3 s; Ctrl-C, and once more if need be, ends it\n"
+        until = time.monotonic() + PATIENCE_S
+        while child.poll() is None and time.monotonic() < until:
+            child.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        assert child.returncode == 130
+        assert child.stderr.read() == "roofbench: interrupted\n"
+
+
+def test_a_plugin_that_is_there_soon_is_not_talked_of(capsys: pytest.CaptureFixture[str]) -> None:
+    with told_when_slow("importing it"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_what_takes_longer_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(slow, "SLOW_S", 0.01)
+    with told_when_slow("importing it"):
+        time.sleep(0.3)
+    assert capsys.readouterr().err == "roofbench: still importing it, after 0.01 s; Ctrl-C, and once more if need be, ends it\n"
