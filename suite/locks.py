@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 
 from suite.backend import DeviceInfo
 from suite.errors import DeviceBusy, UsageError
+from suite.hardware.makers import is_cpu
 from suite.label import write_label
 from suite.paths import shown
 
@@ -208,13 +209,18 @@ def _busy(device: DeviceInfo, holder: Holder, wait: Wait) -> str:
     if holder.pid is not None and not holder.is_alive:
         return (
             f"{_named(device)} is held by workers of {holder.named}, whose process {holder.pid} has ended; "
-            "end them, or choose another with device="
+            f"end them{_or_another(device)}"
         )
     waited = f" after {wait.limit_s:g} s" if wait.limit_s else ""
     return (
-        f"{_named(device)} is{' still' * bool(waited)} held{waited} by {holder.words}; wait for it with wait_s=SECONDS, "
-        f"or choose another with device={holder.advice}"
+        f"{_named(device)} is{' still' * bool(waited)} held{waited} by {holder.words}; wait for it with wait_s=SECONDS"
+        f"{_or_another(device)}{holder.advice}"
     )
+
+
+def _or_another(device: DeviceInfo) -> str:
+    """Nothing of a CPU: all that a backend makes of it have one lock."""
+    return "" if is_cpu(device) else ", or choose another with device="
 
 
 def _named(device: DeviceInfo) -> str:

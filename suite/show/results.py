@@ -147,7 +147,13 @@ def header_lines(run: RunInfo, devices: Sequence[DeviceRow], screen: Screen, pau
     for device in devices:
         partition = f" ({device.info.partition})" if device.info.partition else ""
         name = clipped(printable(device.info.name), NAME_LENGTH)
-        yield clipped(printable(f"  device {device.slot}: {device.info.backend} {name}{partition}, {_sheet(device)}"))
+        told = f"  device {device.slot}{_asked_as(device)}: {device.info.backend} {name}{partition}, {_sheet(device)}"
+        yield clipped(printable(told))
+
+
+def _asked_as(device: DeviceRow) -> str:
+    """By which number a device is asked for, where that is not its place in the run."""
+    return f" (device={device.info.index})" if device.info.index != device.slot else ""
 
 
 def runs_lines(runs: Sequence[RunInfo], screen: Screen) -> Iterator[str]:

@@ -49,6 +49,14 @@ def shown(screen: Screen, of: list[ResultRow] | None = None) -> list[str]:
     return list(run_lines(run_info(), [device()], rows() if of is None else of, screen))
 
 
+def test_a_device_is_said_as_it_was_asked_for_where_that_is_not_its_place_in_the_run() -> None:
+    second = device()
+    second = replace(second, info=replace(second.info, index=1))
+    told = [list(header_lines(run_info(), [each], PLAIN))[-1] for each in (device(), second)]
+    assert told[0].startswith(f"  device 0: {second.info.backend} ")
+    assert told[1] == told[0].replace("device 0:", "device 0 (device=1):")
+
+
 def line_with(text: str, lines: list[str]) -> str:
     (found,) = [line for line in lines if text in line]
     return found

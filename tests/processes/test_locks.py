@@ -106,6 +106,18 @@ def test_whose_run_it_is_and_since_when_is_said_and_nobody_is_told_to_stop_anoth
     assert f"fake device 0 (Fake) {told.format(pid=child.pid)}" in str(refused.value)
 
 
+def test_nobody_is_sent_to_another_of_devices_that_are_all_one_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """XLA may be made to see several, and each is the whole processor: they have one lock."""
+    monkeypatch.setattr(locks, "ORPHANS_S", 0.0)
+    first, second = (DeviceInfo("xla", index, "EPYC", "uid0", 1, details={"platform": "cpu"}) for index in (0, 1))
+    with hold([first], "one"), pytest.raises(DeviceBusy) as refused, hold([second], "two"):
+        pass
+    message = str(refused.value)
+    assert message.startswith("xla device 1 (EPYC) is held by run one, process ")
+    assert "; wait for it with wait_s=SECONDS; if it is yours, 'kill " in message
+    assert "device=" not in message
+
+
 def test_a_device_that_is_held_is_waited_for_as_long_as_was_asked_and_the_wait_is_told() -> None:
     child, lines = holder(), list[str]()
 
