@@ -65,8 +65,10 @@ def test_threads_with_a_processor_each_are_taken(variables: dict[str, str]) -> N
     assert selected(2, **variables) == "selected"
 
 
-def test_more_threads_than_processors_are_the_users_own_choice() -> None:
-    assert selected(len(PROCESSORS) + 1) == "selected"
+def test_more_threads_than_processors_are_refused() -> None:
+    """They take turns, and nothing in a result tells."""
+    asked = len(PROCESSORS) + 1
+    assert f"threads={asked} is more than the {len(PROCESSORS)} logical CPU" in selected(asked)
 
 
 @needs_two
