@@ -116,12 +116,14 @@ def _ask(target: str, options: Mapping[str, Any], time_limit_s: float) -> ProbeR
                 env={**os.environ, "PYTHONSAFEPATH": "1", MARK: mark},
             )
         ours.settimeout(time_limit_s)
+        leave_s = 0.0
         try:
             answer = _read_all(ours)
+            leave_s = LEAVE_S
         except TimeoutError:
             answer = None
         finally:
-            stays = _end(child, mark)
+            stays = _end(child, mark, leave_s)
         if answer is None:
             return ProbeResult((), f"backend {target} did not say within {time_limit_s:g} s which devices there are{stays}")
         printed.seek(0)
@@ -140,13 +142,13 @@ def _read_all(sock: socket.socket) -> bytes:
     return bytes(answer)
 
 
-def _end(child: subprocess.Popen[bytes], mark: str) -> str:
-    """Give a child that has answered a moment to leave, so that its exit status tells; then kill it and what it started.
+def _end(child: subprocess.Popen[bytes], mark: str, leave_s: float) -> str:
+    """Give a child that has answered ``leave_s`` to leave, so that its exit status tells; then kill it and what it started.
 
     Returns what to say of a child that cannot be killed; empty where it is gone.
     """
     with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(LEAVE_S)
+        child.wait(leave_s)
     if child.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)

@@ -6,7 +6,7 @@ an error about half of a node.
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -15,25 +15,31 @@ from types import FrameType
 def interrupted_afterwards() -> Iterator[None]:
     """Within the block the first SIGINT is only noted; it is raised as ``KeyboardInterrupt`` at the end, instead of any error.
 
-    A second one is treated as it would be outside: what is read may never end.  Where SIGINT is ignored, and in a thread other
-    than the main one, nothing is changed.
+    A second one is treated as it would be outside: what is read may never end.  Where SIGINT is ignored, in a thread other than
+    the main one, and within such a block, which holds it back already, nothing is changed.
     """
     before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    if threading.current_thread() is not threading.main_thread() or not callable(before) or isinstance(before, _HeldBack):
         yield
         return
-    noted = False
-
-    def note(number: int, frame: FrameType | None) -> None:
-        nonlocal noted
-        if noted:
-            before(number, frame)
-        noted = True
-
-    signal.signal(signal.SIGINT, note)
+    held = _HeldBack(before)
+    signal.signal(signal.SIGINT, held)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if noted:
+        if held.noted:
             before(signal.SIGINT, None)
+
+
+class _HeldBack:
+    """A handler that notes the first signal and passes every later one on to ``before``."""
+
+    def __init__(self, before: Callable[[int, FrameType | None], object]) -> None:
+        self.before = before
+        self.noted = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.noted:
+            self.before(number, frame)
+        self.noted = True

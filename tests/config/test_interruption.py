@@ -48,6 +48,20 @@ def test_a_first_signal_waits_for_the_end_of_the_block_and_a_second_does_not() -
     assert reached == [1]
 
 
+def test_a_block_within_a_block_holds_no_second_signal_back() -> None:
+    reached = []
+
+    @interrupted_afterwards()
+    def within() -> None:
+        for number in (1, 2):
+            signal.raise_signal(signal.SIGINT)
+            reached.append(number)
+
+    with pytest.raises(KeyboardInterrupt), interrupted_afterwards():
+        within()
+    assert reached == [1]
+
+
 def test_a_signal_that_is_ignored_stays_so() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:

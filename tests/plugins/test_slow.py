@@ -28,29 +28,30 @@ def hanging(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "told", "interrupts"),
     [
         (
             ("job=hangs", "backend=numpy"),
             "importing job 'hangs' of hanging 0.1 (entry point 'hangs = hanging.job:Job' of roofbench.jobs)",
+            2,
         ),
-        (("job=matvec", "backend=silent"), "asking backend hanging.backend:B for its devices, which has 90 s"),
+        (("job=matvec", "backend=silent"), "asking backend hanging.backend:B for its devices, which has 90 s", 1),
     ],
     ids=["job", "backend"],
 )
-def test_a_plan_that_waits_for_a_plugin_says_for_which_and_is_ended_by_two_interrupts(
-    hanging: Path, tmp_path: Path, asked: tuple[str, ...], told: str
+def test_a_plan_that_waits_for_a_plugin_says_for_which_and_is_ended_by_two_interrupts_at_most(
+    hanging: Path, tmp_path: Path, asked: tuple[str, ...], told: str, interrupts: int
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(hanging), os.environ["PYTHONPATH"]])}
     command = [sys.executable, "-c", PLAN, "plan", "experiment=null", *asked]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as child:
         assert child.stderr is not None
         assert child.stderr.readline() == f"roofbench: still {told}, after 0.3 s; Ctrl-C, and once more if need be, ends it\n"
-        until = time.monotonic() + PATIENCE_S
-        while child.poll() is None and time.monotonic() < until:
+        for _ in range(interrupts):  # no more: a further one could reach an interpreter that is ending, and kill it
+            time.sleep(0.5)
+            assert child.poll() is None
             child.send_signal(signal.SIGINT)
-            time.sleep(0.2)
-        assert child.returncode == 130
+        assert child.wait(PATIENCE_S) == 130
         assert child.stderr.read() == "roofbench: interrupted\n"
 
 
