@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,10 @@ ROOT = Path(__file__).parent.parent
 # cores that others use too they spin for ten times as long as the product takes.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# What a shell starts in the background, or nohup starts, ignores these, and so would every child whose end is tested here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # A shared host takes seconds for what it mostly does in milliseconds: no clock decides whether a property holds.
 settings.register_profile("shared host", deadline=None, suppress_health_check=[HealthCheck.too_slow])
