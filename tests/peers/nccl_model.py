@@ -7,9 +7,7 @@ does.  It takes one CUDA device.
 """
 
 import argparse
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,8 +21,9 @@ from suite.collectives.names import Algo, Proto
 from suite.collectives.transport import Transport
 from suite.errors import RoofbenchError
 from suite.reason import named
-from tests.peers.child import Deadline, PeerFailed, end, last_line
+from tests.peers.child import Deadline, PeerFailed
 from tests.peers.part import status
+from tests.peers.ranks import Rank, run_ranks
 from tests.peers.record import Record, Row, Verdict
 from tests.peers.table import NOTHING, render
 
@@ -77,27 +76,20 @@ def row(ranks: int, keys: Sequence[Key], logged: Sequence[Cost], made: Sequence[
 
 def logged(ranks: int, folder: Path, deadline: Deadline) -> str:
     """The log of rank 0 of so many ranks; ``PeerFailed`` where they do not all come to the right sum in time."""
-    meeting, started = folder.absolute() / f"meeting-{ranks}", []
+    meeting = folder.absolute() / f"meeting-{ranks}"
     meeting.unlink(missing_ok=True)
     paths = [folder.absolute() / f"nccl-{ranks}-rank-{rank}.log" for rank in range(ranks)]
-    printed = folder / f"ranks-{ranks}.log"
-    with printed.open("w") as output:
-        try:
-            for rank, path in enumerate(paths):
-                argv = [sys.executable, "-m", "tests.peers.nccl_model_rank", str(rank), str(ranks), str(meeting)]
-                told = {**os.environ, **start_environment(Transport.SHARED_GPU, rank), "NCCL_DEBUG_FILE": str(path)}
-                started.append(
-                    subprocess.Popen(argv, env=told, stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True)
-                )
-            ends = [each.wait(deadline.left_s()) for each in started]
-        except subprocess.TimeoutExpired:
-            raise PeerFailed(f"{ranks} ranks were still running when the time was up") from None
-        finally:
-            for each in started:
-                end(each)
-            meeting.unlink(missing_ok=True)
-    if any(ends):
-        raise PeerFailed(f"ranks ended with {ends}: {last_line(printed.read_text())}")
+    started = [
+        Rank(
+            [sys.executable, "-m", "tests.peers.nccl_model_rank", str(rank), str(ranks), str(meeting)],
+            {**start_environment(Transport.SHARED_GPU, rank), "NCCL_DEBUG_FILE": str(path)},
+        )
+        for rank, path in enumerate(paths)
+    ]
+    try:
+        run_ranks(started, folder / f"ranks-{ranks}.log", deadline)
+    finally:
+        meeting.unlink(missing_ok=True)
     return paths[0].read_text(errors="replace")
 
 

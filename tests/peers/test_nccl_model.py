@@ -71,7 +71,7 @@ def test_a_log_without_graphs_is_no_comparison() -> None:
 
 def test_ranks_that_fail_say_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    with pytest.raises(PeerFailed, match=r"ranks ended with \[1, 1\]: \w+Error: "):
+    with pytest.raises(PeerFailed, match=r"rank [01] of 2 ended with status 1: \w+Error: "):
         logged(2, tmp_path, Deadline(100))
 
 
