@@ -1,6 +1,5 @@
 """The CPU backend: torch on the processors that this process may use."""
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -171,12 +170,16 @@ class CpuBackend:
 
 
 def _refuse_more(threads: int, cpu: cpuinfo.Processors) -> None:
-    """Threads beyond the logical CPUs take turns: 64 on two took seven times as long for a product, and no mark told."""
-    most = len(cpu.cpus) if cpu.quota is None else min(len(cpu.cpus), max(1, math.ceil(cpu.quota)))
+    """Threads beyond the logical CPUs take turns, which no mark of a result tells: 64 on two need seven times as long.
+
+    A quota stops all threads once they have used it up together.
+    """
+    most = cpu.most_threads
     if threads > most:
-        cpus = "1 logical CPU" if most == 1 else f"{most} logical CPUs"
+        cpus = "1 logical CPU" if len(cpu.cpus) == 1 else f"{len(cpu.cpus)} logical CPUs"
+        told = cpus if most == len(cpu.cpus) else f"quota of {cpu.quota:g} CPUs"
         raise UsageError(
-            f"backends.cpu.options.threads={threads} is more than the {cpus} that this process may use, on which they would "
+            f"backends.cpu.options.threads={threads} is more than the {told} that this process may use, on which they would "
             f"take turns; set at most {most}, or leave it out for one a physical core"
         )
 

@@ -73,6 +73,7 @@ VARIABLES = (
     "HIP_FORCE_DEV_KERNARG", "HSA_ENABLE_SDMA", "HSA_NO_SCRATCH_RECLAIM",
 )  # fmt: skip
 IMAGE_VARIABLE = "ROOFBENCH_IMAGE"
+LEFT_OUT = "left out: it looks like a secret"
 
 _SECRET = re.compile(r"(token|secret|passw|credential|api[_-]?key|bearer |-----begin|://[^/\s]*:[^/\s]*@)", re.IGNORECASE)
 _ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
@@ -282,9 +283,12 @@ def _variables(variables: Mapping[str, str]) -> Facts:
 
 
 def _variable(value: str) -> Fact:
-    if _SECRET.search(value):
-        return Fact.unavailable("left out: it looks like a secret")
-    return Fact.measured(without_identity(value))
+    return Fact.unavailable(LEFT_OUT) if is_secret(value) else Fact.measured(without_identity(value))
+
+
+def is_secret(value: str) -> bool:
+    """Whether a variable's value looks like one."""
+    return bool(_SECRET.search(value))
 
 
 def without_identity(text: str) -> str:

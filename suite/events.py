@@ -11,13 +11,14 @@ from suite.rows import ResultRow
 class SweepStarted(NamedTuple):
     """``total`` cases are planned, of which ``already_done`` were finished by an earlier attempt.
 
-    ``backends`` names that of each slot where the run has several devices, so that whoever tells of a case can tell of which.
+    ``devices`` tells those of a run on several apart, by slot: ``xla``, or ``device=2, cuda`` where a device is asked for by
+    another number than its slot.
     """
 
     run: str
     total: int
     already_done: int
-    backends: Mapping[int, str] = MappingProxyType({})
+    devices: Mapping[int, str] = MappingProxyType({})
 
 
 class PhaseStarted(NamedTuple):

@@ -16,6 +16,12 @@ class DeviceSlot(NamedTuple):
     target: str  # module:Class of the backend
     info: DeviceInfo | None
 
+    @property
+    def distinction(self) -> str:
+        """What tells it from others of its run: ``xla``, or ``device=2, cuda`` where it is asked for by another number."""
+        is_asked_as = self.info is not None and self.info.index != self.slot
+        return f"device={self.info.index}, {self.backend}" if self.info is not None and is_asked_as else self.backend
+
 
 class PlannedCase(NamedTuple):
     """One case on one device slot.

@@ -1,10 +1,12 @@
 """The text of a reason: one short line that no terminal and no page reads as anything but text."""
 
+import re
 from traceback import TracebackException
 
 REASON_CHARACTERS = 300
 _SHORTEST_BROKEN = 50  # characters: nobody breaks a sentence into shorter lines
 _SENTENCE_ENDS = tuple(".:;!?)]}>")
+_ABSL_ERROR = re.compile(r"[EF]\d{4} [\d:.]+ +\d+ \S+\] (.+)")
 _LOOKED_AT = 8 * REASON_CHARACTERS  # a message of megabytes is not worth escaping
 
 
@@ -15,7 +17,18 @@ def one_line(text: str) -> str:
     """
     words = " ".join(text.strip()[:_LOOKED_AT].split())
     line = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in words)
-    return line if len(line) <= REASON_CHARACTERS else line[: REASON_CHARACTERS - 1] + "…"
+    return shortened(line, REASON_CHARACTERS)
+
+
+def shortened(text: str, characters: int) -> str:
+    """At most so many characters, the last of them ``…`` where something is left out."""
+    return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+def logged_error(line: str) -> str:
+    """What an error says in a log of absl's, which XLA and libtpu write, less level, time, process and place; else nothing."""
+    found = _ABSL_ERROR.fullmatch(line.strip())
+    return found[1] if found else ""
 
 
 def said(error: BaseException) -> str:

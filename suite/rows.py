@@ -228,12 +228,13 @@ class Figures:
         self.values = dict(known)
         self._disturbed = set(disturbed)
 
-    def enter(self, key: BaseKey, value: float, is_undisturbed: bool) -> None:
-        """Take a figure in."""
+    def enter(self, key: BaseKey, value: float, is_undisturbed: bool) -> bool:
+        """Take a figure in; whether it stands now."""
         if not is_undisturbed and key in self.values and key not in self._disturbed:
-            return
+            return False
         self.values[key] = value
         (self._disturbed.discard if is_undisturbed else self._disturbed.add)(key)
+        return True
 
     def calibration(self, device_uid: str, backend: str) -> "Calibration":
         """What they make of one chip under one backend."""

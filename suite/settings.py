@@ -35,8 +35,8 @@ LIMITS = {
     "burst_window_s": Limits(1e-6, 10),
     "burst_first_idle_s": Limits(0, 600),
     "burst_idle_s": Limits(0, 600),
-    "steady_window_s": Limits(0.001, 60),  # shorter ones hold one sample, and two of those agree by chance
-    "steady_tolerance": Limits(1e-6, 0.1),  # a load that moves by more between two windows is not steady, and had no mark
+    "steady_window_s": Limits(0.001, 60),  # shorter ones hold one sample of most launches, and two of those agree by chance
+    "steady_tolerance": Limits(1e-6, 0.1),  # a load that moves by more between two windows is not steady
     "steady_timeout_s": Limits(0, 3600),
     "verify_tiles": Limits(1, 4096),
 }

@@ -148,8 +148,8 @@ def _measure(plan: Sweep, launcher: Launcher, ledger: Ledger, watch: Watch) -> S
     todo = left(plan.cases, ledger.writer.finished, plan.recalibrate)
     quests = _Quests(plan, ledger.writer)
     estimate = Estimate(plan.slots, [*todo, *quests.waiting], plan.planned, quests.hunting_s)
-    backends = {slot.slot: slot.backend for slot in plan.slots} if len(plan.slots) > 1 else {}
-    watch(SweepStarted(run, estimate.total, estimate.done, backends))
+    devices = {slot.slot: slot.distinction for slot in plan.slots} if len(plan.slots) > 1 else {}
+    watch(SweepStarted(run, estimate.total, estimate.done, devices))
 
     def finished(ended: CaseEnded) -> None:
         row = ledger.enter(ended)

@@ -16,9 +16,11 @@ ROOT = Path(__file__).parent.parent
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-# What a shell starts in the background, or nohup starts, ignores these, and so would every child whose end is tested here.
+# What a shell starts in the background, or nohup starts, ignores these, and so would every child whose end is tested here.  A
+# handler of ours is not handed down: children have the system's, and a log-out does not end the tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 # A shared host takes seconds for what it mostly does in milliseconds: no clock decides whether a property holds.
 settings.register_profile("shared host", deadline=None, suppress_health_check=[HealthCheck.too_slow])

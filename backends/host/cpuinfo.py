@@ -49,6 +49,11 @@ class Processors:
     llc_instances: int
     max_clock: Clock
 
+    @property
+    def most_threads(self) -> int:
+        """Threads that need not take turns: one a logical CPU, and no more than whole CPUs of the quota."""
+        return len(self.cpus) if self.quota is None else min(len(self.cpus), max(1, int(self.quota)))
+
 
 def processors(root: Path = ROOT) -> Processors:
     """Read this machine's processors; every part that the machine does not tell is ``None`` or empty."""

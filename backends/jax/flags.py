@@ -1,11 +1,11 @@
 """``XLA_FLAGS`` looked at before XLA does, which ends the process over a flag that it does not know."""
 
 import os
-import re
 import subprocess
 import sys
 
-from suite.errors import DeviceNotFound
+from suite.errors import UsageError
+from suite.reason import logged_error, shortened
 
 NAME = "XLA_FLAGS"
 # XLA reads its flags when the first options of a compilation are made, long before there is a device.  Where a version of
@@ -13,19 +13,20 @@ NAME = "XLA_FLAGS"
 _CODE = "from jaxlib import _jax\nif hasattr(_jax, 'CompileOptions'): _jax.CompileOptions()"
 _LIMIT_S = 60.0
 _MOST_SHOWN, _MOST_SAID = 160, 240  # characters
-_SAID = re.compile(r"^[EF]\d{4} [\d:.]+ +\d+ \S+\] (.+)$", re.MULTILINE)  # as absl's log begins a line
 
 
 def refuse_wrong_flags() -> None:
-    """``DeviceNotFound`` with XLA's words where it does not take ``XLA_FLAGS``."""
+    """``UsageError`` with XLA's words where it does not take ``XLA_FLAGS``."""
     if said := wrong_flags():
-        given = os.environ[NAME]
-        shown = given if len(given) <= _MOST_SHOWN else f"{given[: _MOST_SHOWN - 1]}…"
-        raise DeviceNotFound(f"XLA does not take {NAME}={shown}: {said}; correct it, or unset {NAME}")
+        given = shortened(os.environ[NAME], _MOST_SHOWN)
+        raise UsageError(f"XLA does not take {NAME}={given}: {said}; correct it, or unset {NAME}")
 
 
 def wrong_flags() -> str:
-    """What XLA has against ``XLA_FLAGS``, empty where nothing; a child process asks, for XLA would end this one."""
+    """What XLA has against ``XLA_FLAGS``, empty where nothing; a child process asks, for XLA would end this one.
+
+    A child that takes too long, as its first import from a slow disk may, has found nothing out.
+    """
     if not os.environ.get(NAME):
         return ""
     try:
@@ -38,6 +39,6 @@ def wrong_flags() -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"it was not read within {_LIMIT_S:g} s"
-    said = _SAID.search(asked.stderr.decode(errors="replace"))
-    return said[1].rstrip(".")[:_MOST_SAID] if asked.returncode and said else ""
+        return ""
+    said = next(filter(None, map(logged_error, asked.stderr.decode(errors="replace").splitlines())), "")
+    return shortened(said.rstrip("."), _MOST_SAID) if asked.returncode else ""

@@ -23,7 +23,7 @@ _JAXS_REMEDY = re.compile(r" *\(set JAX_PLATFORMS=.*\)")
 def start(platform: str) -> Sequence[jax.Device]:
     """The devices of ``platform``, or of JAX's own choice for ``auto``; with 64-bit types, which JAX leaves out by default.
 
-    Raises ``DeviceNotFound``, in JAX's words where the platform has none, in XLA's where it does not take its flags.
+    Raises ``DeviceNotFound`` in JAX's words where the platform has none, ``UsageError`` in XLA's over its flags.
     """
     refuse_wrong_flags()
     for name, value in SETTINGS.items():
@@ -42,9 +42,10 @@ def _no_device(platform: str, why: str) -> str:
     if not given:
         return f"JAX finds no device for platform {platform}: {why}"
     under = " and ".join(f"{name}={value}" for name, value in given.items())
+    wanted = platform if platform != "auto" else next(iter(given.values()))
     return (
         f"JAX finds no device for platform {platform} under {under}: {why}; unset {' and '.join(given)}, or install JAX for "
-        "that platform"
+        f"{wanted}"
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from backends.targets.refused import Refused
+from backends.variables import FLAGS, with_flag
 from suite.hardware.catalogue import load
 from suite.targets.names import BY_NAME
 
@@ -27,7 +28,7 @@ SETTINGS = {
     "JAX_ENABLE_COMPILATION_CACHE": "false",  # so that what is stored as compiled was
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
-FLAGS, FORCED = "XLA_FLAGS", f"--xla_force_host_platform_device_count={RANKS}"
+FORCED = f"--xla_force_host_platform_device_count={RANKS}"
 MESSAGE_BYTES = 64 << 20
 ATTENDED = 2048  # queries and keys of a sequence, whose scores a v5e has room for
 SEQUENCES, CACHED = 32, 4096  # of a decoding step, tokens of each
@@ -53,7 +54,7 @@ class Compiled(NamedTuple):
 def prepare() -> None:
     """Set what JAX and libtpu read when they are loaded."""
     os.environ.update(SETTINGS)
-    os.environ[FLAGS] = f"{os.environ.get(FLAGS, '')} {FORCED}".strip()
+    os.environ[FLAGS] = with_flag(os.environ.get(FLAGS, ""), FORCED)
 
 
 def became(make: Callable[..., Compiled], target: str, given: dict[str, Any]) -> dict[str, Any]:

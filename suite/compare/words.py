@@ -92,9 +92,14 @@ def entry_title(entry: Entry, with_backend: bool = False) -> str:
     return " ".join([*_parts(row), *([row.backend] if with_backend else []), *slot])
 
 
+def marks_of(entry: Entry) -> list[str]:
+    """The marks of one result that bear on a verdict, which is of no peak."""
+    return [mark for mark in marks(entry.row) if mark != ABOVE_DERIVED]
+
+
 def doubts(case: Compared) -> tuple[str, ...]:
-    """The marks of both results, each with whose it is: what to know before trusting the verdict, which is of no peak."""
-    of_a, of_b = ([mark for mark in marks(entry.row) if mark != ABOVE_DERIVED] for entry in case.pair)
+    """The marks of both results, each with whose it is: what to know before trusting the verdict."""
+    of_a, of_b = map(marks_of, case.pair)
     both = [mark for mark in of_a if mark in of_b]
     return (
         *(f"both {mark}" for mark in both),

@@ -47,7 +47,7 @@ def _filled(text: str, entries: str, name: str) -> str | None:
     """The entry that a file fills: its own name, unless it says another; ``None`` where that is no entry of these."""
     if (found := PACKAGE.search(text)) is None:
         return name
-    return found[1].removeprefix(f"{entries}.") if found[1].startswith(f"{entries}.") else None
+    return found[1].split(".")[1] if found[1].startswith(f"{entries}.") else None
 
 
 def _is_there(found: DictConfig, name: str) -> bool:

@@ -1,5 +1,6 @@
 """A word about a plugin that keeps a command waiting: a command that hangs in somebody else's code would say nothing."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,5 +23,6 @@ def told_when_slow(what: str) -> Iterator[None]:
 
 def _tell(what: str) -> None:
     """While a configuration is composed, the first Ctrl-C is held back (``suite.config.interruption``)."""
-    sys.stderr.write(f"roofbench: still {what}, after {SLOW_S:g} s; Ctrl-C, and once more if need be, ends it\n")
+    advice = "; Ctrl-C, and once more if need be, ends it" if callable(signal.getsignal(signal.SIGINT)) else ""
+    sys.stderr.write(f"roofbench: still {what}, after {SLOW_S:g} s{advice}\n")
     sys.stderr.flush()

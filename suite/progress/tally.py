@@ -44,7 +44,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.run, self.total, self.done = "", 0, 0
-        self._backends: Mapping[int, str] = {}
+        self._devices: Mapping[int, str] = {}
         self.current: dict[int, PhaseStarted | SearchRound] = {}
         self.outcomes: Counter[str] = Counter()
         self.last: ResultRow | None = None
@@ -55,8 +55,8 @@ class Tally:
     def take(self, event: Event) -> None:
         """Bring the tally up to date."""
         match event:
-            case SweepStarted(run, total, already_done, backends):
-                self.run, self.total, self.done, self._backends = run, total, already_done, backends
+            case SweepStarted(run, total, already_done, devices):
+                self.run, self.total, self.done, self._devices = run, total, already_done, devices
             case PhaseStarted() | SearchRound():
                 self.current[event.slot] = event
             case CaseFinished():
@@ -74,12 +74,12 @@ class Tally:
         self._remaining = None if event.remaining_s is None else (event.remaining_s, time.monotonic())
 
     def device(self, slot: int) -> str:
-        """``device 1``, in a run on several with its backend: ``device 1 (xla)``."""
-        return f"device {slot} ({self._backends[slot]})" if slot in self._backends else f"device {slot}"
+        """``device 1``, in a run on several with what tells it apart: ``device 1 (xla)``."""
+        return f"device {slot} ({self._devices[slot]})" if slot in self._devices else f"device {slot}"
 
     def on(self, slot: int) -> str:
         """`` on device 1 (xla)`` in a run on several devices, behind what would read alike for all of them; else nothing."""
-        return f" on {self.device(slot)}" if self._backends else ""
+        return f" on {self.device(slot)}" if self._devices else ""
 
     @property
     def left_s(self) -> float | None:

@@ -14,7 +14,6 @@ from suite.report.heat import label
 from suite.report.hover import explained
 from suite.report.key import listed
 from suite.report.palette import INKS, Ink, Theme
-from suite.report.words import marks
 
 MOST_CASES = 50  # that one figure keeps apart, the worst and the best of them
 _ROW_PX, _HEAD_PX, _LEFT_PX, _MARKER_PX = 40, 18, 16, 9  # a row has room for a name clear of its interval and of the next
@@ -142,7 +141,7 @@ def _trace(verdict: Verdict, cases: Sequence[Compared], ink: Ink, with_backend: 
             "color": _COLOURS[verdict],
             "line": {"width": 1, "color": _COLOURS[verdict] if verdict is Verdict.UNDECIDED else ink.background},
         },
-        hovertext=[_hover(case, with_backend) for _, case in own],
+        hovertext=[comparison_hover(case, with_backend) for _, case in own],
         hoverinfo="text",
         customdata=[case.pair.b.row.result_id for _, case in own],
         name=verdict.value,
@@ -172,14 +171,15 @@ def _ticks(reach: float) -> list[float]:
     return inside[-1:]
 
 
-def _hover(case: Compared, with_backend: bool) -> str:
+def comparison_hover(case: Compared, with_backend: bool) -> str:
+    """What the mouse shows of one case: its verdict, what bears on it, and what marks mean."""
     kind = "cycles" if case.in_cycles else "time"
     lines = [
         f"{case.verdict.value}: {words.change(case.ratio)} in {kind} (95 %: {words.interval_of(case)})",
         f"delta {words.within(case.gap.delta)}",
         *words.remarks(case),
     ]
-    known = {mark: explained(mark) for entry in case.pair for mark in marks(entry.row)}
+    known = {mark: explained(mark) for entry in case.pair for mark in words.marks_of(entry)}
     lines += [text for mark, text in known.items() if text != mark]
     return "<br>".join([f"<b>{label(words.title(case, with_backend), 160)}</b>", *(label(line, 160) for line in lines)])
 

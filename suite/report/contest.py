@@ -91,7 +91,7 @@ class Contest:
         """
         if self.next is None:
             return None
-        found = [speed(way.row, self.next.row) or Speed(0.0, None) for way in self.ways[: self.alike]]
+        found = [_speed(way.row, self.next.row) for way in self.ways[: self.alike]]
         ends = [end for each in found for end in each.interval or ()]
         is_known = all(each.interval for each in found)
         return Speed(found[0].times, (min(ends), max(ends)) if is_known else None)
@@ -179,8 +179,15 @@ def _contest(rows: Sequence[ResultRow]) -> Contest | None:
         return None
     ranked = sorted(ways.values(), key=lambda row: (untold(row), row.p50_s))
     names = dict(zip(map(id, ways.values()), _names(ways), strict=True))
-    placed = tuple(Way(row, names[id(row)], speed(row, ranked[0]) or Speed(0.0, None)) for row in ranked)
+    placed = tuple(Way(row, names[id(row)], _speed(row, ranked[0])) for row in ranked)
     return Contest(placed, _alike(placed), tuple(_untimed(rows, ways)))
+
+
+def _speed(row: ResultRow, other: ResultRow) -> Speed:
+    """Of two that take part, which only what was timed does."""
+    found = speed(row, other)
+    assert found is not None, "a way has a time"
+    return found
 
 
 def _standing(row: ResultRow) -> tuple[int, bool, str]:

@@ -165,9 +165,9 @@ def latest(found: Iterable[Calibrated]) -> BaseFigures:
 
 def contended(found: Iterable[Calibrated]) -> frozenset[BaseKey]:
     """The figures that bound results now although they were contended, for want of others."""
-    standing: dict[BaseKey, Calibrated] = {}
+    figures, standing = Figures(), dict[BaseKey, Calibrated]()
     for each in found:
-        if each.may_be_best or each.key not in standing or not standing[each.key].may_be_best:
+        if figures.enter(each.key, each.value, each.may_be_best):
             standing[each.key] = each
     return frozenset(key for key, each in standing.items() if each.contended)
 

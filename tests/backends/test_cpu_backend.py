@@ -1,7 +1,6 @@
 """The CPU backend as the worker sees it."""
 
 import json
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -55,10 +54,10 @@ def test_threads_are_set_and_recorded() -> None:
         ({"telemetry_period_s": 0}, "telemetry_period_s=0 is not a number from 0.01 to 60, .*; the default is 0.02"),
         ({"telemetry_period_s": 1e-12}, "telemetry_period_s=1e-12 .* hold up the launches that are timed"),
         ({"telemetry_period_s": 0.0099}, "telemetry_period_s=0.0099 is not a number from 0.01 to 60"),
-        ({"telemetry_period_s": 1e9}, "from 0.01 to 60"),
+        ({"telemetry_period_s": 1e9}, "from 0.01 to 60, as a case is over before a second reading; the default"),
         (
-            {"threads": len(os.sched_getaffinity(0)) + 1},
-            r"threads=\d+ is more than the \d+ logical CPUs? that this process may use",
+            {"threads": cpuinfo.processors().most_threads + 1},
+            r"threads=\d+ is more than the .* that this process may use, .*; set at most \d+, or leave it out",
         ),
     ],
 )
@@ -67,8 +66,37 @@ def test_options_are_checked(options: dict[str, Any], words: str) -> None:
         CpuBackend(options)
 
 
+@pytest.mark.parametrize(
+    ("quota", "threads", "words"),
+    [
+        (1.5, 2, "threads=2 is more than the quota of 1.5 CPUs that this process may use, .*; set at most 1,"),
+        (0.5, 2, "quota of 0.5 CPUs .*; set at most 1,"),
+        (None, 3, "threads=3 is more than the 2 logical CPUs that this process may use, .*; set at most 2,"),
+        (2.0, 2, ""),
+        (9.0, 2, ""),
+        (0.5, 1, ""),
+    ],
+)
+def test_threads_have_a_processor_each_within_the_quota(
+    monkeypatch: pytest.MonkeyPatch, quota: float | None, threads: int, words: str
+) -> None:
+    allowed(monkeypatch, quota)
+    if not words:
+        assert CpuBackend({"threads": threads}).devices()
+        return
+    with pytest.raises(UsageError, match=words):
+        CpuBackend({"threads": threads})
+
+
+def allowed(monkeypatch: pytest.MonkeyPatch, quota: float | None = None) -> None:
+    """This machine, of whose processors two may be used."""
+    found = replace(cpuinfo.processors(), cpus=(0, 1), quota=quota)
+    monkeypatch.setattr(cpuinfo, "processors", lambda: found)
+
+
 def test_fewer_openmp_threads_than_are_measured_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Torch goes on splitting a product among threads that were never started, and leaves parts of it unwritten."""
+    allowed(monkeypatch)
     monkeypatch.setenv("OMP_THREAD_LIMIT", "1")
     with pytest.raises(UsageError, match=r"OMP_THREAD_LIMIT=1 allows fewer threads than the 2 .*options.threads=1"):
         CpuBackend({"threads": 2})
@@ -76,6 +104,7 @@ def test_fewer_openmp_threads_than_are_measured_are_refused(monkeypatch: pytest.
 
 
 def test_a_thread_limit_that_openmp_does_not_read_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed(monkeypatch)
     monkeypatch.setenv("OMP_THREAD_LIMIT", "\u0661")  # a one in another script
     assert CpuBackend({"threads": 2}).devices()
 

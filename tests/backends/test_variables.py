@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from backends.variables import variables
+from backends.variables import variables, with_flag
 from suite.targets.names import TRITON, XLA
 
 
@@ -40,9 +40,19 @@ def test_what_a_compiler_reads_counts_for_it_alone(kind: str, name: str) -> None
         "JAX_ENABLE_X64",
         "JAX_COMPILATION_CACHE_DIR",
         "JAX_COORDINATOR_ADDRESS",
+        "JAX_PROCESS_ID",
+        "JAX_LOG_COMPILES",
+        "JAX_TRACEBACK_FILTERING",
+        "JAX_DUMP_IR_TO",
+        "MLIR_ENABLE_DUMP",
+        "LLVM_ENABLE_TIMING",
+        "TRITON_KERNEL_DUMP",
+        "TRITON_DUMP_DIR",
+        "TPU_VISIBLE_CHIPS",
+        "TPU_SKIP_MDS_QUERY",
     ],
 )
-def test_where_files_are_kept_and_from_whom_memory_is_taken_changes_no_program(name: str) -> None:
+def test_where_files_are_kept_what_is_printed_and_from_whom_memory_is_taken_changes_no_program(name: str) -> None:
     assert variables(TRITON, {name: "1"}) == variables(XLA, {name: "1"}) == {}
 
 
@@ -51,3 +61,28 @@ def test_flags_in_a_file_are_what_is_in_it(tmp_path: Path) -> None:
     file.write_text("--xla_cpu_enable_fast_math=true\n--xla_dump_to=x\n")
     assert variables(XLA, {"XLA_FLAGS": str(file)}) == {"XLA_FLAGS": f"{file}: --xla_cpu_enable_fast_math=true --xla_dump_to=x"}
     assert variables(XLA, {"XLA_FLAGS": str(tmp_path / "none")}) == {"XLA_FLAGS": str(tmp_path / "none")}
+
+
+@pytest.mark.parametrize("name", ["TPU_NAME", "TPU_WORKER_HOSTNAMES", "TPU_PROCESS_ADDRESSES", "TPU_WORKER_ID"])
+def test_which_host_this_is_is_not_recorded(name: str) -> None:
+    assert variables(XLA, {name: "tpu-a.corp.example:8476"}) == {}
+
+
+def test_nobody_and_no_place_is_recorded_with_a_variable(tmp_path: Path) -> None:
+    given = {"XLA_FLAGS": "--xla_dump_to=/home/alice/dump", "JAX_COMPILER_URL": "http://10.2.3.4/", "JAX_X_TOKEN": "token=a1b2"}
+    assert variables(XLA, given) == {
+        "JAX_COMPILER_URL": "http://<address>/",
+        "JAX_X_TOKEN": "left out: it looks like a secret",
+        "XLA_FLAGS": "--xla_dump_to=~/dump",
+    }
+
+
+def test_a_flag_is_added_to_those_in_a_file(tmp_path: Path) -> None:
+    file, empty = tmp_path / "flags", tmp_path / "empty"
+    file.write_text("--a=1\n--b=2\n")
+    empty.write_text("")
+    assert with_flag("", "--c=3") == with_flag(str(empty), "--c=3") == "--c=3"
+    assert with_flag("--a=1", "--c=3") == "--a=1 --c=3"
+    assert with_flag(str(file), "--c=3") == "--a=1 --b=2 --c=3"
+    missing = str(tmp_path / "none")
+    assert with_flag(missing, "--c=3") == missing

@@ -322,7 +322,7 @@ def test_an_older_store_is_not_upgraded_before_the_device_is_had(tmp_path: Path,
 
 
 def test_a_contended_figure_is_named_though_another_backend_has_a_better_one_of_the_same_memory() -> None:
-    """A run of torch and JAX on two cores: torch's contended read was left out, as JAX's was not contended."""
+    """Torch and JAX read the same memory: that JAX's figure is sound does not make torch's so."""
     info = DeviceInfo("cpu", 0, "EPYC", "a1b2", 2**34)
     keys = {(backend, name): BaseKey("a1b2", backend, name) for backend in ("cpu", "xla") for name in known.CALIBRATES}
     contended = frozenset({keys["cpu", "read_bytes_s"], keys["cpu", "triad_bytes_s"], keys["xla", "triad_bytes_s"]})

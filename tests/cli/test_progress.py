@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from suite.backend import DeviceInfo
 from suite.case import Case, Regime, Workload, items
 from suite.events import CaseFinished, Event, PhaseStarted, SearchRound, SweepFinished, SweepStarted, WorkerRestarted
+from suite.planned import DeviceSlot
 from suite.progress import display
 from suite.progress.lines import Lines
 from suite.progress.live import Live
@@ -63,7 +65,7 @@ TWO = SweepStarted("20310506", 2, 0, {0: "cpu", 1: "xla"})
 
 def test_in_a_run_on_several_devices_every_line_says_which_it_is_of() -> None:
     """Two lines of one case, one by torch and one by JAX, read alike."""
-    rows = [result(backend=backend, device_slot=slot) for slot, backend in TWO.backends.items()]
+    rows = [result(backend=backend, device_slot=slot) for slot, backend in TWO.devices.items()]
     first, second = (CaseFinished(row, number, 2, None) for number, row in enumerate(rows, 1))
     _, *lines = told([TWO, first, second, WorkerRestarted(1, "signal 9"), ROUND._replace(slot=1)])
     of_cpu, of_xla, restarted, search = lines
@@ -170,3 +172,12 @@ def test_the_display_cleans_up_after_itself_and_keeps_restarts() -> None:
     assert "worker of device 0 restarted" in said
     hidden, shown = said.rindex("\x1b[?25l"), said.rindex("\x1b[?25h")
     assert shown > hidden, "the cursor is there again"
+
+
+def test_a_device_that_is_asked_for_by_another_number_than_its_place_says_which() -> None:
+    """The locks and the header of the run name it so."""
+    info = DeviceInfo("cuda", 2, "H200", "a1b2", 2**37)
+    slots = DeviceSlot(0, "cuda", "m:B", info), DeviceSlot(1, "cuda", "m:B", None), DeviceSlot(2, "cuda", "m:B", info)
+    assert [slot.distinction for slot in slots] == ["device=2, cuda", "cuda", "cuda"]
+    several = SweepStarted("r", 2, 0, {slot.slot: slot.distinction for slot in slots})
+    assert told([several, WorkerRestarted(0, "signal 9")])[1] == "worker of device 0 (device=2, cuda) restarted: signal 9"

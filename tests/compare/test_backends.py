@@ -28,7 +28,7 @@ def found() -> Comparison:
 
 
 def test_the_header_names_every_device_that_either_run_has_results_of(found: Comparison) -> None:
-    """It named those of the cases that were compared, and a run on two backends read as one of torch."""
+    """Those of the compared cases alone would make a run on two backends read as one of torch."""
     told = words.joined_by(found)
     assert told.endswith("not the same devices on both sides, cpu EPYC and xla EPYC against cpu EPYC")
     assert told in render_markdown(found)

@@ -217,7 +217,7 @@ def test_a_backend_that_forgot_its_package_is_told_which_line_is_missing(tmp_pat
 def test_a_file_without_its_schema_is_named_with_the_lines_that_it_lacks(
     tmp_path: Path, file: str, given: str, schema: str, settings: str
 ) -> None:
-    """Left out without a word, or answered by ``no job is selected``, before."""
+    """Hydra reads it, and what has no schema is no job: nothing else would say that it was left out."""
     group, name = Path(file).parent.name, Path(file).stem
     folder = put(tmp_path, file, f"# @package {group}s.{name}\n{settings}")
     assert refusal(folder, "experiment=null", given) == (

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,14 +56,33 @@ def test_a_plan_that_waits_for_a_plugin_says_for_which_and_is_ended_by_two_inter
         assert child.stderr.read() == "roofbench: interrupted\n"
 
 
-def test_a_plugin_that_is_there_soon_is_not_talked_of(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_that_is_there_soon_is_not_talked_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(slow, "SLOW_S", 0.5)
+    monkeypatch.setattr(slow, "_tell", told.append)
     with told_when_slow("importing it"):
         pass
-    assert capsys.readouterr().err == ""
+    time.sleep(1.0)
+    assert told == []
 
 
-def test_what_takes_longer_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("handler", "advice"),
+    [(signal.default_int_handler, "; Ctrl-C, and once more if need be, ends it"), (signal.SIG_IGN, "")],
+    ids=["a terminal's", "ignored, as in the background"],
+)
+def test_what_takes_longer_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], handler: Any, advice: str
+) -> None:
     monkeypatch.setattr(slow, "SLOW_S", 0.01)
-    with told_when_slow("importing it"):
-        time.sleep(0.3)
-    assert capsys.readouterr().err == "roofbench: still importing it, after 0.01 s; Ctrl-C, and once more if need be, ends it\n"
+    before, said = signal.signal(signal.SIGINT, handler), ""
+    until_s = time.monotonic() + PATIENCE_S
+    try:
+        with told_when_slow("importing it"):
+            while not said.endswith("\n") and time.monotonic() < until_s:
+                time.sleep(0.01)
+                said += capsys.readouterr().err
+            time.sleep(0.1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert said + capsys.readouterr().err == f"roofbench: still importing it, after 0.01 s{advice}\n"

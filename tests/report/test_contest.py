@@ -67,7 +67,7 @@ def test_three_alike_lead_before_a_fourth() -> None:
 
 
 def test_the_interval_behind_several_that_lead_holds_for_each_of_them() -> None:
-    """ "alike, 1.82 (1.8 to 1.84) times as fast" was the first one's, which the other's 1.72 to 1.86 was not within."""
+    """That of the first alone would be 1.8 to 1.84 times, while the other's 1.72 to 1.86 is not within it."""
     rows = timed(1.0, half=0.001), timed(1.02, "triton", half=0.03), timed(1.82, backend="xla", half=0.01)
     found = one(*rows)
     assert found.alike == 2
@@ -99,7 +99,7 @@ def test_of_several_that_lead_one_may_not_be_told_apart_from_the_next() -> None:
     ],
 )
 def test_an_end_near_one_says_on_which_side_of_it_it_lies(low: float, high: float, words: str) -> None:
-    """ "fastest, 1.06 (1 to 1.11)" did not tell whether it was told apart."""
+    """Whether it is told apart from 1 is what an interval is read for."""
     assert Speed(1.06, (low, high)).words == words
 
 

@@ -10,6 +10,7 @@ from suite.compare.repeats import Known
 from suite.compare.words import doubts
 from suite.events import CaseFinished
 from suite.progress.tally import result_words
+from suite.report.comparison_figure import comparison_hover
 from suite.report.derived import ABOVE_DERIVED, roof_name
 from suite.report.document import build
 from suite.report.hover import hover_text
@@ -28,7 +29,7 @@ ON_CPU = {"hardware": None, "backend": "cpu"}
     ("share", "hardware", "marked"), [(1.01, None, True), (1.0, None, False), (0.7, None, False), (1.01, "testium-t1", False)]
 )
 def test_only_a_share_above_that_of_a_derived_peak_is_marked(share: float, hardware: str | None, marked: bool) -> None:
-    """101.0 % of a peak that no maker declared stood there as 101.0 % of a sheet's does."""
+    """101.0 % of a peak that no maker declared is not what 101.0 % of a sheet's is."""
     row = result(share=1.0, hardware=hardware)
     row = replace(row, fractions=row.fractions._replace(spec=share))
     assert (ABOVE_DERIVED in marks(row)) == marked
@@ -51,3 +52,4 @@ def test_a_comparison_is_of_no_peak_and_leaves_it_out() -> None:
     a, b = side(entry(share=1.01, hardware=None)), side(entry(share=1.01, hardware=None))
     (case,) = compare(a, b, pair(a, b), (looked(a), looked(b)), Known({}, {}), 0.01).cases
     assert doubts(case) == ()
+    assert ABOVE_DERIVED not in comparison_hover(case, with_backend=False)

@@ -1,5 +1,7 @@
 """Variables that a compiler does not take are said before anything is compiled, and asked about only where they are set."""
 
+from collections.abc import Collection
+
 import pytest
 
 from suite.errors import UsageError
@@ -14,15 +16,20 @@ def place(target: str, **versions: str) -> Place:
 
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What a child says by kind; one that nobody had to ask is missing here."""
+    """What a child says by kind, and by ``kind without`` one that lacks the variables; one that nobody asks is missing here."""
     found: dict[str, str] = {}
-    monkeypatch.setattr(checking, "_what_is_said", lambda kind: found[kind])
+
+    def said(kind: str, without: Collection[str] = ()) -> str:
+        return found.get(f"{kind} without", "") if without else found[kind]
+
+    monkeypatch.setattr(checking, "_what_is_said", said)
     return found
 
 
 def test_nobody_is_asked_where_nothing_is_set_or_nothing_reads_it(said: dict[str, str]) -> None:
     refuse_wrong_variables([place("cpu"), place("v5e"), place("sm_90", TRITON_DEFAULT_FP_FUSION="0")])
     refuse_wrong_variables([place("cpu", LIBTPU_INIT_ARGS="--no_such=1")])
+    refuse_wrong_variables([place("cpu", NPROC="4"), place("v5e", TPU_MEGACORE="megacore")])
 
 
 @pytest.mark.parametrize(
@@ -37,6 +44,18 @@ def test_the_variable_its_value_what_was_said_and_the_remedy_are_named(
     assert str(refused.value) == (
         f"nothing can be compiled with {name}=--no_such=1: Unknown flag --no_such=1; correct it, or unset {name}"
     )
+
+
+def test_what_ends_without_the_variables_too_is_not_laid_to_them(said: dict[str, str]) -> None:
+    """Such as a libtpu that does not know the topology: then other targets can be compiled all the same."""
+    said.update({"tpu": "no such topology", "tpu without": "no such topology"})
+    refuse_wrong_variables([place("v5e", LIBTPU_INIT_ARGS="--a=1")])
+
+
+def test_what_a_log_puts_before_an_error_is_left_out(said: dict[str, str]) -> None:
+    said["tpu"] = "F1204 22:17:52.733730    3943 parse_flags_from_env.cc:171] Unknown flag in LIBTPU_INIT_ARGS: --no_such=1"
+    with pytest.raises(UsageError, match=r"--no_such=1: Unknown flag in LIBTPU_INIT_ARGS: --no_such=1; correct it"):
+        refuse_wrong_variables([place("v5e", LIBTPU_INIT_ARGS="--no_such=1")])
 
 
 def test_variables_that_are_taken_are_not_refused(said: dict[str, str]) -> None:

@@ -26,15 +26,16 @@ from backends.jax.collective.orders import (
     Row,
     Sample,
 )
+from backends.variables import FLAGS, with_flag
 from suite.worker.lifeline import bind_to_parent, leave_no_core
 from suite.worker.serve import caught
 
-FLAGS, FORCED = "XLA_FLAGS", "--xla_force_host_platform_device_count"
+FORCED = "--xla_force_host_platform_device_count"
 
 
 def start(ranks: int) -> list[Any]:
     """As many devices of this host as there are ranks; JAX reads how many when it is first asked for one."""
-    os.environ[FLAGS] = f"{os.environ.get(FLAGS, '')} {FORCED}={ranks}".strip()
+    os.environ[FLAGS] = with_flag(os.environ.get(FLAGS, ""), f"{FORCED}={ranks}")
     from backends.jax.platform import start as start_jax
 
     devices = list(start_jax("cpu"))

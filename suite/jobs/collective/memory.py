@@ -16,9 +16,9 @@ RANK_BYTES = 352 * MIB
 XLA_BYTES, XLA_RANK_BYTES = 320 * MIB, 4 * MIB
 # Of large messages a rank holds up to four: what is sent, a copy of it, the result and what XLA takes beside them.
 XLA_MESSAGES = 4
-# Of messages that no page of their own is mapped for (under 32 MiB), the allocator's arenas keep up to ten more of a rank that
-# were given back; 193 MiB a rank was the most.
-XLA_KEPT_MESSAGES, XLA_KEPT_AT_MOST = 10, 160 * MIB
+# Messages under 32 MiB have no mapping of their own: of a rank's, the allocator's arenas keep up to ten that were given back,
+# though not above 160 MiB.  Larger ones go back to the system.
+XLA_KEPT_MESSAGES, XLA_KEPT_AT_MOST, XLA_MAPPED_BYTES = 10, 160 * MIB, 32 * MIB
 XLA_DRAWN_BYTES = 8  # of an element of one rank at a time: data are drawn and looked at in float64
 
 
@@ -33,7 +33,7 @@ def xla_bytes(task: Task) -> int:
     elements = max(task.message.send_elements, task.message.receive_elements)
     whole_bytes = elements * task.message.itemsize
     held_bytes = max(0, XLA_MESSAGES * whole_bytes - task.message.buffer_bytes(task.in_place))
-    kept_bytes = min(XLA_KEPT_MESSAGES * whole_bytes, XLA_KEPT_AT_MOST)
+    kept_bytes = min(XLA_KEPT_MESSAGES * whole_bytes, XLA_KEPT_AT_MOST) if whole_bytes < XLA_MAPPED_BYTES else 0
     return XLA_BYTES + XLA_DRAWN_BYTES * elements + task.ranks * (XLA_RANK_BYTES + held_bytes + kept_bytes)
 
 

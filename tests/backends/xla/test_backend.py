@@ -99,8 +99,9 @@ class TestDevice:
         self, monkeypatch: pytest.MonkeyPatch, value: str, said: str
     ) -> None:
         monkeypatch.setenv("XLA_FLAGS", value)
-        with pytest.raises(DeviceNotFound) as refused:
+        with pytest.raises(UsageError) as refused:
             XlaBackend({"platform": "cpu"}).devices()
+        assert not isinstance(refused.value, DeviceNotFound)  # another device would do no better
         assert str(refused.value) == f"XLA does not take XLA_FLAGS={value}: {said}; correct it, or unset XLA_FLAGS"
 
     @pytest.mark.parametrize("name", ["JAX_PLATFORMS", "JAX_PLATFORM_NAME"])
@@ -108,7 +109,7 @@ class TestDevice:
         self, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
         monkeypatch.setenv(name, "cpu")
-        with pytest.raises(DeviceNotFound, match=rf"platform tpu under {name}=cpu: .*; unset {name}, or install JAX for that"):
+        with pytest.raises(DeviceNotFound, match=rf"platform tpu under {name}=cpu: .*; unset {name}, or install JAX for tpu$"):
             XlaBackend({"platform": "tpu"}).devices()
 
     def test_versions_and_flags_are_recorded(self, backend: XlaBackend, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,6 +396,5 @@ def test_a_platform_without_a_device_is_refused_with_a_reason(
     with pytest.raises(DeviceNotFound) as refused:
         XlaBackend({}).devices()
     assert str(refused.value) == (
-        f"JAX finds no device for platform auto under JAX_PLATFORMS=cuda: {told}; unset JAX_PLATFORMS, or install JAX for that "
-        "platform"
+        f"JAX finds no device for platform auto under JAX_PLATFORMS=cuda: {told}; unset JAX_PLATFORMS, or install JAX for cuda"
     )

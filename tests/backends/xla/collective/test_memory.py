@@ -30,6 +30,8 @@ KIB, MIB = 2**10, 2**20
         pytest.param(Op.ALL_REDUCE, False, 4, 24 * MIB, marks=pytest.mark.thorough),
         pytest.param(Op.REDUCE_SCATTER, False, 2, 48 * MIB, marks=pytest.mark.thorough),
         (Op.ALL_REDUCE, True, 2, 64 * MIB),
+        pytest.param(Op.ALL_TO_ALL, False, 8, 64 * MIB, marks=pytest.mark.thorough),
+        pytest.param(Op.ALL_REDUCE, True, 4, 128 * MIB, marks=pytest.mark.thorough),
     ],
 )
 def test_devices_of_one_process_take_no_more_than_predicted_and_not_much_less(
